@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from halfmask.choice.mix import Mix
-from halfmask.figures.menu_samples import MenuSamples
-from halfmask.figures.study_samples import Samples
+from halfmask.figures.study_samples import MenuSamples, Samples
 from halfmask.menus.menu import Menu
 from reproduction.trial import Trial
 

@@ -4,8 +4,7 @@ import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.evaluation.metrics import GLOBAL_MEAN, LOCAL_MEAN
-from halfmask.figures.menu_samples import MenuSamples
-from halfmask.figures.study_samples import Samples
+from halfmask.figures.study_samples import MenuSamples, Samples
 from reproduction.claim import ROUNDING, ClaimFinding, found, judged
 from reproduction.homogeneous import rank_correlation
 from reproduction.trial import Trial

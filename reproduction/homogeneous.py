@@ -6,8 +6,7 @@ import numpy.typing as npt
 from halfmask.arrays import FloatArray
 from halfmask.evaluation.metrics import METRICS
 from halfmask.figures.equal_noise import READINGS, NoiseCurve, gap_at_equal_noise, noise_data
-from halfmask.figures.menu_samples import MenuSamples
-from halfmask.figures.study_samples import LARGE, Samples
+from halfmask.figures.study_samples import LARGE, MenuSamples, Samples
 from halfmask.figures.trajectories import trajectory_data
 from halfmask.mechanisms.mechanism import mechanism
 from halfmask.menus.menu import NONE_ID, Menu

@@ -14,8 +14,7 @@ from halfmask.errors import OptionError
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.experiment import Experiment
 from halfmask.figures.heatmaps import heatmap_data
-from halfmask.figures.menu_samples import menu_samples
-from halfmask.figures.study_samples import read_samples
+from halfmask.figures.study_samples import menu_samples, read_samples
 from halfmask.files import whole_file
 from halfmask.mechanisms.grid import grid as grid_named
 from halfmask.menus.optimize import optimize

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from halfmask.commands._spelling import options, phrase
+from halfmask.commands._program import options, phrase
 from halfmask.errors import ColumnError, FileFormatError, OptionError, RunError
 from halfmask_device.errors import OPTION
 from tests.commands.program import refused

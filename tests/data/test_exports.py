@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from halfmask.commands._spelling import phrase
+from halfmask.commands._program import phrase
 from halfmask.data.open_panel import open_panel
 from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Panel

@@ -8,7 +8,7 @@ import numpy as np
 from playwright.sync_api import Browser, Page, expect
 
 from halfmask.choice.mix import mix, parse_shares
-from halfmask.figures.paper_names import paper_menu, paper_name
+from halfmask.figures.results_folder import paper_menu, paper_name
 from halfmask.menus.menu import Menu
 from halfmask.menus.optimize import optimize
 from halfmask.pages.explore.explore_page import write_alone

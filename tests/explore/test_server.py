@@ -14,8 +14,7 @@ import pytest
 
 from halfmask.choice.mix import mix
 from halfmask.evaluation.scores import Weights
-from halfmask.figures.paper_names import paper_name
-from halfmask.figures.results_folder import read_inputs
+from halfmask.figures.results_folder import paper_name, read_inputs
 from halfmask.figures.study_samples import read_samples
 from halfmask.menus.menu import Menu
 from halfmask.menus.optimize import optimize

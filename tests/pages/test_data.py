@@ -13,9 +13,8 @@ from halfmask.figures.algorithm import algorithm_data, bin_edges
 from halfmask.figures.equal_noise import NoiseCurve, gap_at_equal_noise, noise_data
 from halfmask.figures.error_distributions import cdf_data
 from halfmask.figures.heatmaps import CELL_TITLES, draw_heatmaps, heatmap_caption, heatmap_data, heatmap_figure
-from halfmask.figures.menu_samples import menu_samples, table_1
 from halfmask.figures.results_folder import ResultsFolder
-from halfmask.figures.study_samples import Samples, read_samples
+from halfmask.figures.study_samples import Samples, menu_samples, read_samples, table_1
 from halfmask.figures.trajectories import band_over_privacy, menu_band, trajectory_data
 from halfmask.figures.utility_by_users import users_data
 from halfmask.figures.wording import percents

@@ -7,8 +7,7 @@ import matplotlib
 import pytest
 
 from halfmask.commands.report import report
-from halfmask.figures.drawn_figures import all_drawn
-from halfmask.figures.registry import drawings
+from halfmask.figures.registry import all_drawn, drawings
 from halfmask.figures.results_folder import read_inputs
 from halfmask.figures.style import COLUMNS, FORMATS, INK, inline_svgs, mechanism_looks, save
 from tests.pages.studies import FIGURES

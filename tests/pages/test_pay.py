@@ -10,8 +10,7 @@ import pytest
 from halfmask.commands._repeat import command_of
 from halfmask.commands.reward import reward
 from halfmask.errors import FileFormatError
-from halfmask.figures.drawn_figures import all_drawn
-from halfmask.figures.registry import drawings
+from halfmask.figures.registry import all_drawn, drawings
 from halfmask.figures.results_folder import ResultsFolder, read_inputs
 from halfmask.figures.what_money_buys import TAKING_PART, UTILITY, WITHIN, pay_caption, pay_data, pay_plot
 from halfmask.files import write_page

@@ -19,8 +19,7 @@ from halfmask.data.open_panel import open_panel
 from halfmask.data.synth import synth
 from halfmask.errors import OptionError
 from halfmask.figures.heatmaps import HeatMaps
-from halfmask.figures.menu_samples import MenuSamples
-from halfmask.figures.study_samples import Samples, read_samples
+from halfmask.figures.study_samples import MenuSamples, Samples, read_samples
 from halfmask.menus.menu import Menu
 from reproduction import corrections, heterogeneous, homogeneous
 from tests.pages.studies import local, menu_of, study_of

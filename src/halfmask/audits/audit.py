@@ -68,11 +68,12 @@ def audit_menu(
 
     # every attack has a stream of its own, so order changes nothing; the longest waits are begun first
     with ThreadPoolExecutor(os.cpu_count()) as pool, ThreadPoolExecutor(1) as beside, _stopping(pool):
-        seen = pool.submit(_evidence, panel, profile)
+        seen = pool.submit(lambda: evidence_from_panel(panel, profile) if panel else evidence_from_profile(profile))
         near = {each.id: pool.submit(closeness, each, scale) for each in menu.settings}
         known = beside.submit(noise_at_equal_utility, menu, profile, scale, pool)
         evidence = replace(seen.result(), lattice=drawn)
-        bench = AuditBench(evidence, scale, range_, _typical(profile), reports, windows, drawn, unit, seed)
+        typical = float(f"{typical_reading(profile):.3g}")  # what is printed is what is computed with
+        bench = AuditBench(evidence, scale, range_, typical, reports, windows, drawn, unit, seed)
         best = pool.submit(bench.best_score, menu.settings)
         made = [pool.submit(bench.card, each, near[each.id], heard) for each in menu.settings]
         cards = tuple(each.result() for each in made)
@@ -178,10 +179,6 @@ def _stopping(pool: ThreadPoolExecutor) -> Iterator[None]:
         raise
 
 
-def _evidence(panel: Panel | None, profile: Profile) -> Evidence:
-    return evidence_from_profile(profile) if panel is None else evidence_from_panel(panel, profile)
-
-
 def delta_curve(found: Guarantee, reports: int) -> tuple[float, ...]:
     """Upper bounds on delta at `CURVE` for that many reports; 1 if the setting guarantees nothing."""
     if found.losses is None:
@@ -197,11 +194,6 @@ def _step(given: float | None, menu: Menu) -> tuple[float, str]:
     if menu.question is not None and menu.question.step is not None:
         return menu.question.step, "the menu's"
     return float(STEP), "the device's default"
-
-
-def _typical(profile: Profile) -> float:
-    """A typical reading to three digits, so that what is printed is what was computed with."""
-    return float(f"{typical_reading(profile):.3g}")
 
 
 def everything(profile: Profile, day: int) -> int:

@@ -76,8 +76,10 @@ def warnings(
     named = found.get("re-identification")
     if named and named.value is not None and named.value >= max(LINKED, TIMES_CHANCE * (named.baseline or 0)):
         told.append(f"Users stay linked to their past: {_share(named.value)} ({_linked_beside(named)}).")
-    if instead and weak and _better(instead, typical.epsilon_at(SMALL_DELTA, reports["day"])):
-        told.append(_advice(instead, typical.size, reports["day"]))
+    if instead and weak and instead.day is not None and instead.day <= LARGE_EPSILON:
+        now = typical.epsilon_at(SMALL_DELTA, reports["day"])
+        if now is None or instead.day < now:
+            told.append(_advice(instead, typical.size, reports["day"]))
     return tuple(told)
 
 
@@ -106,11 +108,6 @@ def _undone(score: float, guess: Finding | None, smoothed: Finding | None, unit:
         left = smoothed.details["rmse_smoothed"] / smoothed.details["rmse_prior"]
         if left < UNDONE and (smoothed.value or 0) < UNDONE and score >= HIGH_SCORE:
             yield f"High score ({score:.2f}), yet smoothing reports takes {_share(1 - left)} off an attacker's error."
-
-
-def _better(instead: Alternative, day: float | None) -> bool:
-    """Whether the alternative is worth naming: a useful epsilon of a day, and a smaller one than now."""
-    return instead.day is not None and instead.day <= LARGE_EPSILON and (day is None or instead.day < day)
 
 
 def _advice(instead: Alternative, size: str, day: int) -> str:

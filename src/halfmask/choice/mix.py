@@ -191,17 +191,17 @@ def compositions(parts: int, settings: int, repeats: int = 1) -> IntArray:
     return (np.diff(edges, axis=1) - 1)[::-1]
 
 
-def parse_shares(text: str) -> dict[str, float]:
-    """``A=0.3,B=0.2,N=0.5`` as a dictionary."""
+def parse_shares(text: str, option: str = "shares") -> dict[str, float]:
+    """``A=0.3,B=0.2,N=0.5`` as a dictionary; ``option`` is named in errors."""
     shares: dict[str, float] = {}
     for part in text.split(","):
         name, equals, number = (word.strip() for word in part.partition("="))
         try:
             value = float(number)
         except ValueError as error:
-            raise OptionError(f"`shares` '{part.strip()}' is not ID=SHARE: write A=0.3,B=0.2,N=0.5") from error
+            raise OptionError(f"`{option}` '{part.strip()}' is not ID=NUMBER: write A=0.3,B=0.2,N=0.5") from error
         if not equals or name in shares:
-            raise OptionError(f"`shares` names '{name}' twice or without '=': write A=0.3,B=0.2,N=0.5")
+            raise OptionError(f"`{option}` names '{name}' twice or without '=': write A=0.3,B=0.2,N=0.5")
         shares[name] = value
     return shares
 

@@ -10,7 +10,7 @@ from typing import Any
 def note(message: str) -> None:
     """Print a line to standard error, with options as they are typed."""
     if "`" in message:
-        from halfmask.commands._spelling import phrase
+        from halfmask.commands._program import phrase
 
         message = phrase(message)
     print(message, file=sys.stderr)
@@ -23,7 +23,7 @@ def print_json(value: Any) -> None:
 def print_table_of(made: Any, aggregate: Any = "auto") -> None:
     from rich.console import Console
 
-    from halfmask.commands._spelling import phrase
+    from halfmask.commands._program import phrase
     from halfmask.profiles.show import print_profile
 
     print_profile(made, Console(), aggregate, phrase)

@@ -48,7 +48,7 @@ class Explore(MayWrite):
 def explore(options: Explore) -> None:
     """Explore the results of a folder in the browser: other menus, mixes and settings. Ctrl-C ends it."""
     from halfmask.commands._repeat import command_of
-    from halfmask.pages.explore.explore import explore as serve
+    from halfmask.pages.explore.explore_server import explore as serve
 
     serve(
         options.folder,

@@ -68,11 +68,11 @@ class Leaflet(Writes):
 @command(Leaflet, group="Show")
 def leaflet(options: Leaflet) -> str:
     """Write one offline page for households: a day as others see it under each choice. Returns the page's text."""
-    from halfmask.commands.recommend import parse_rewards
+    from halfmask.choice.mix import parse_shares
     from halfmask.pages.leaflet import leaflet as make_page
 
     menu = menu_of(options.menu)
-    rewards = parse_rewards(options.rewards) if isinstance(options.rewards, str) else options.rewards
+    rewards = parse_shares(options.rewards, "rewards") if isinstance(options.rewards, str) else options.rewards
     paid = {id: f"{amount:g} {options.currency}".strip() for id, amount in (rewards or {}).items()}
     return make_page(menu, language=options.language, rewards=paid, unit=options.unit, sender=sender(options, menu))
 

@@ -54,7 +54,7 @@ def _taken(plain: "ProfileOptions", way: Mapping[str, Any]) -> "ProfileOptions":
 
 def main(options: Look) -> None:
     """Look at a source of readings: first rows, every guess with its evidence, what is dropped and why."""
-    from halfmask.commands._spelling import phrase  # it reads the commands, of which this is one
+    from halfmask.commands._program import phrase  # it reads the commands, of which this is one
 
     seen = look(options)
     print_rows([seen.names, *seen.rows], "First rows")

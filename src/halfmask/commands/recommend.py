@@ -62,6 +62,7 @@ def recommend(options: Recommend) -> "Recommendation | list[HeldOutTrial]":
     ``trial`` gives a list of `HeldOutTrial` instead of advice.
     """
     from halfmask.choice.held_out_trial import evaluate_recommendations
+    from halfmask.choice.mix import parse_shares
     from halfmask.choice.personal_privacy import population_prior, public_prior
     from halfmask.choice.recommend import Wish, own_readings
     from halfmask.choice.recommend import recommend as advise
@@ -80,25 +81,11 @@ def recommend(options: Recommend) -> "Recommendation | list[HeldOutTrial]":
         raise OptionError("name the producer's own readings, or ask for a trial to see how well advice serves")
     if people is not None:
         menu.check_data(people, other_data=options.other_data)
-    rewards = parse_rewards(options.rewards) if isinstance(options.rewards, str) else options.rewards
+    rewards = parse_shares(options.rewards, "rewards") if isinstance(options.rewards, str) else options.rewards
     wish = Wish(options.privacy, options.peak, options.reward, rewards)
     own = own_readings(options.readings, producer=options.producer)
     prior = public_prior(menu) if people is None else population_prior(people, menu)
     return advise(menu, own, wish, prior, seed=options.seed)
-
-
-def parse_rewards(text: str) -> dict[str, float]:
-    """Parse ``A=5,B=4,N=10``."""
-    paid = {}
-    for part in text.split(","):
-        id, _, amount = part.strip().partition("=")
-        try:
-            paid[id] = float(amount)
-        except ValueError:
-            id = ""
-        if not id:
-            raise OptionError(f"rewards '{text}': '{part}' is not an id, = and a number, like A=5")
-    return paid
 
 
 def main(options: Recommend) -> None:

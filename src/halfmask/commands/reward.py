@@ -69,10 +69,11 @@ class Reward(Seeded, MayWrite):
 @command(Reward, group="Share: service")
 def reward(options: Reward) -> "Schedule":
     """Rewards per report for each setting of a menu, honest and as good as a budget allows."""
+    from halfmask.menus.menu_requirements import parse_share
     from halfmask.rewards.market import End
     from halfmask.rewards.reward_schedule import schedule
 
-    within = None if options.within is None else share(options.within)
+    within = None if options.within is None else parse_share(str(options.within), f"within {options.within}")
     named: dict[End, float | None] = {"budget": options.budget, "within": within, "utility": options.utility}
     ends = [(name, value) for name, value in named.items() if value is not None]
     if len(ends) != 1:
@@ -86,14 +87,6 @@ def reward(options: Reward) -> "Schedule":
         other_data=options.other_data,
     )  # fmt: skip
     return replace(found, about={**found.about, "asked": options.asked()})
-
-
-def share(text: str | float) -> float:
-    """``1%`` or ``0.01`` as a number."""
-    try:
-        return float(text.removesuffix("%")) / 100 if isinstance(text, str) and text.endswith("%") else float(text)
-    except ValueError as error:
-        raise OptionError(f"'{text}' is not a share: write 1% or 0.01") from error
 
 
 def read_model(model: "AnyModel") -> "ChoiceModel":

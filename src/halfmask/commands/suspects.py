@@ -44,7 +44,13 @@ def main(options: Suspects) -> None:
     found, names = suspects(options)
     rows = [("producer", "setting", "reports", "reason", "chance if honest, at most")]
     rows += [
-        (names[each.producer], each.setting, str(each.reports), each.reason, _chance(each.chance))
+        (
+            names[each.producer],
+            each.setting,
+            str(each.reports),
+            each.reason,
+            "not known" if each.chance is None else f"{each.chance:.1g}",
+        )
         for each in found.suspects
     ]
     print_rows(rows)
@@ -55,7 +61,3 @@ def main(options: Suspects) -> None:
     )
     for setting, reports in found.needed.items():
         note(f"{setting}: {reports} reports prove that steady readings were sent without its noise")
-
-
-def _chance(chance: float | None) -> str:
-    return "not known" if chance is None else f"{chance:.1g}"

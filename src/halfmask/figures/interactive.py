@@ -131,7 +131,7 @@ def plain_numbers(values: npt.NDArray[Any] | Sequence[float]) -> list[float | No
 
 def faint(colour: str, strength: float) -> str:
     """Return a colour of the palette, see-through."""
-    red, green, blue = (int(colour[axis_suffix : axis_suffix + 2], 16) for axis_suffix in (1, 3, 5))
+    red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
     return f"rgba({red},{green},{blue},{strength:g})"
 
 

@@ -34,16 +34,6 @@ class LimitFigure:
     places: dict[str, tuple[float, float]]
     unit: str = ""
 
-    @property
-    def deviation(self) -> str:
-        """What the axis of deviations is."""
-        return in_unit("noise deviation", self.unit)
-
-    @property
-    def title(self) -> str:
-        """Of the subplot of laws."""
-        return f"The noise, at deviation {self.noise.chosen:.2g} {self.unit}".strip()
-
 
 def limit_data(card: ReportCard, menu: Menu, samples: Samples | None, unit: str = "") -> LimitFigure | None:
     """Return the figure's data; None if the card lacks the limit. Without a study, its trajectories are left out."""
@@ -97,7 +87,7 @@ def limit_plot(data: LimitFigure) -> Plot:
     shares.append(_menu(near, list(near), ["bottom left"] * len(near)))
     low = min(float(np.min(mark.y)) for mark in shares if len(mark.y))
     of_limit = PlotAxis("privacy, % of the limit", limits=(low - 0.35 * (100 - low), 100 + 0.05 * (100 - low)))
-    size = PlotAxis(data.deviation, log=True, more={"tickformat": ",.6~g", "dtick": 1})
+    size = PlotAxis(in_unit("noise deviation", data.unit), log=True, more={"tickformat": ",.6~g", "dtick": 1})
     deviations, top = PlotAxis("|noise| in deviations", limits=(0, SHOWN)), 1.15 * float(noise.laws[LIMIT].max())
     density = PlotAxis("density", limits=(0, min(top, DENSEST)))
     left = PlotAxis("error of the best guess (deviations of the readings)", limits=(0, 1))
@@ -106,7 +96,13 @@ def limit_plot(data: LimitFigure) -> Plot:
         [
             Subplot(title, score_scale("privacy"), PlotAxis("utility"), paths, legend="lower left"),
             Subplot("How close noise comes to it", size, of_limit, shares, 100, legend="lower right", columns=3),
-            Subplot(data.title, deviations, density, _curves(noise.laws, noise.at), legend="upper right"),
+            Subplot(
+                f"The noise, at deviation {noise.chosen:.2g} {data.unit}".strip(),
+                deviations,
+                density,
+                _curves(noise.laws, noise.at),
+                legend="upper right",
+            ),
             Subplot(
                 "What the best guess leaves", size, left, _curves(noise.errors, noise.deviation), legend="upper left"
             ),

@@ -2,13 +2,17 @@
 
 To add a figure, write a module with its data, caption and plot, as `halfmask.figures.trade_off` does, and add its
 entry here. The report, its files and the explore page then show it.
+
+`all_drawn` draws them: panels for a page, and files.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from halfmask.errors import OptionError, RunError
 from halfmask.figures.algorithm import Algorithm, algorithm_caption, algorithm_data, algorithm_figure, draw_algorithm
 from halfmask.figures.equal_noise import noise_caption, noise_data, noise_plot
 from halfmask.figures.equal_readings import equal_readings_caption, equal_readings_data, equal_readings_plot
@@ -25,6 +29,7 @@ from halfmask.figures.readings_overview import draw_readings, readings_caption, 
 from halfmask.figures.results_folder import ResultsFolder
 from halfmask.figures.score_and_attacks import protection_caption, protection_data, protection_plot
 from halfmask.figures.simulated_days import simulated_caption, simulated_plot
+from halfmask.figures.style import FORMATS, inline_svgs, save
 from halfmask.figures.trade_off import trade_off_caption, trade_off_data, trade_off_plot
 from halfmask.figures.trajectories import Trajectories, cloud_data, trajectory_caption, trajectory_data, trajectory_plot
 from halfmask.figures.utility_by_users import users_caption, users_data, users_plot
@@ -34,6 +39,7 @@ from halfmask.profiles.show import picture_data
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
 
 Place = Literal["menu", "costs", "mixes", "protection", "pay", "data"]
 """Sections of the page, in its order."""
@@ -225,3 +231,41 @@ FIGURES = (
     ),
 )  # fmt: skip
 """In the order of the report."""
+
+
+@dataclass(frozen=True)
+class DrawnFigure:
+    """A figure as a page shows it: each panel is an ``<svg>``."""
+
+    name: str
+    title: str
+    caption: str
+    panels: tuple[str, ...]
+
+
+def all_drawn(
+    drawings: Iterable[Drawing], folder: Path = Path("figures"), formats: Sequence[str] = ()
+) -> list[DrawnFigure]:
+    """Draw each figure once, for the page and for files in the folder, one per format.
+
+    Without a format no file is written. A folder that cannot be made is a RunError.
+    """
+    try:
+        if formats:
+            folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise RunError(f"cannot make the folder {folder}: {error.strerror or error}", kind="folder") from error
+    found = []
+    for each in drawings:
+        figure = each.draw()
+        for kind in formats:
+            save(figure, folder / f"{each.name}.{kind}")
+        found.append(DrawnFigure(each.name, each.title, each.caption, tuple(inline_svgs(figure, each.name))))
+    return found
+
+
+def check_formats(formats: Sequence[str]) -> None:
+    """Raise an OptionError unless every format is one that figures are drawn as."""
+    for kind in formats:
+        if kind not in FORMATS:
+            raise OptionError(f"figures are drawn as {', '.join(FORMATS)}, not as '{kind}'", kind="format")

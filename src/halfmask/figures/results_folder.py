@@ -1,4 +1,7 @@
-"""What a folder holds for a report: profile, study, menu, mixes, card and schedule, those that are there."""
+"""What a folder holds for a report: profile, study, menu, mixes, card and schedule, those that are there.
+
+If there is also an offer, the letters of the paper's menu become paper A and so on.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -6,20 +9,47 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from halfmask.audits.card import ReportCard
 from halfmask.choice.mix import Mix
 from halfmask.errors import FileFormatError, OptionError, SourceError
-from halfmask.figures.menu_samples import MenuSamples, menu_samples
-from halfmask.figures.paper_names import PAPER, paper_card, paper_menu, paper_mix
 from halfmask.figures.simulated_days import SimulatedDays, read_days
-from halfmask.figures.study_samples import Samples, read_samples
+from halfmask.figures.study_samples import MenuSamples, Samples, menu_samples, read_samples
 from halfmask.files import read_page
-from halfmask.menus.menu import Menu
+from halfmask.menus.menu import NONE_ID, Menu
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.store import load_profile
 
 if TYPE_CHECKING:
     from halfmask.rewards.reward_schedule import Schedule
+
+
+PAPER = "paper "
+
+
+def paper_name(id: str) -> str:
+    """``paper A`` for A; "none" is the same everywhere."""
+    return id if id == NONE_ID or id.startswith(PAPER) else PAPER + id
+
+
+def paper_menu(menu: Menu) -> Menu:
+    """Return the menu with the names of its settings."""
+    return replace(menu, settings=tuple(replace(each, id=paper_name(each.id)) for each in menu.settings))
+
+
+def paper_card(card: ReportCard) -> ReportCard:
+    """Return the card of that menu."""
+    cards = tuple(replace(each, id=paper_name(each.id)) for each in card.cards)
+    return replace(card, cards=cards, best=replace(card.best, like=paper_name(card.best.like)) if card.best else None)
+
+
+def paper_mix(mix: Mix) -> Mix:
+    """Mixes of that menu, as figures look at them: by the setting that has most users."""
+    place = mix.table.schema.get_field_index("dominant")
+    names = [None if id is None else paper_name(id) for id in mix.table["dominant"].to_pylist()]
+    return replace(mix, table=mix.table.set_column(place, "dominant", pa.array(names, pa.string())))
+
 
 PARTS = {
     "profile": "profile",
@@ -106,10 +136,6 @@ class ResultsFolder:
         """Return the command that makes a part."""
         return self.spell(self, part)
 
-    def beside_offer(self, menu: Menu) -> Menu:
-        """Return a menu chosen from the study, with names that are not those of the offer's levels."""
-        return paper_menu(menu) if self.offer else menu
-
     def holds(self, part: str) -> bool:
         """Return whether the part is there."""
         return getattr(self, "samples" if part == "study" else part) is not None
@@ -139,11 +165,8 @@ def read_parts(folder: str | Path, spell: Speller = by_name) -> ResultsFolder:
     _check_same(found)
     _check_menu(found, "card", "menu")
     _check_menu(found, "offer_card", "offer")
-    return _told_apart(found) if found.offer else found
-
-
-def _told_apart(found: ResultsFolder) -> ResultsFolder:
-    """Return the settings of the paper's menu by other names than those of the offer."""
+    if not found.offer:
+        return found
     menu, card, mix = found.menu, found.card, found.mix
     return replace(
         found,

@@ -8,9 +8,8 @@ import numpy.typing as npt
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.figures.interactive import Spec, faint, plain_numbers
-from halfmask.figures.menu_samples import MenuSamples
 from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot, score_scale
-from halfmask.figures.study_samples import Samples
+from halfmask.figures.study_samples import MenuSamples, Samples
 from halfmask.figures.style import MENU_LOOK, mechanism_looks
 from halfmask.menus.menu import Menu
 

@@ -1,8 +1,8 @@
 """Utility of each setting of the menu against the number of users."""
 
 from halfmask.figures.interactive import plain_numbers
-from halfmask.figures.menu_samples import MenuSamples
 from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot
+from halfmask.figures.study_samples import MenuSamples
 from halfmask.figures.style import line_style
 from halfmask.figures.trajectories import Band, band_at
 from halfmask.menus.menu import Menu

@@ -7,8 +7,7 @@ from halfmask.audits.card import ReportCard
 from halfmask.audits.card_table import at_most
 from halfmask.evaluation.aggregates import noun
 from halfmask.evaluation.sampling import population
-from halfmask.figures.paper_names import PAPER
-from halfmask.figures.results_folder import ResultsFolder
+from halfmask.figures.results_folder import PAPER, ResultsFolder
 from halfmask.figures.wording import in_a_list, share_text
 from halfmask.menus.menu import NONE_ID, Menu, MenuSetting, brief
 from halfmask.menus.menu_scale import score_words

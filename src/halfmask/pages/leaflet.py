@@ -85,7 +85,10 @@ def leaflet(
         sender={name: (sender or {}).get(name, "") for name in SENDER},
         levels=levels,
         day=scale.points(day),
-        scale=[(f"{scale.height(at):.1f}", _label(at, words) if scale.apart(at) else "") for at in scale.marks()],
+        scale=[
+            (f"{scale.height(at):.1f}", _label(at, words) if scale.apart(at) else "")
+            for at in (scale.high, 0.0, scale.low)
+        ],
         unit=unit,
         width=WIDTH,
         height=HEIGHT,
@@ -134,10 +137,6 @@ class OneScale:
         """Of a value, from the top."""
         return HEIGHT * (self.high - value) / ((self.high - self.low) or 1.0)
 
-    def marks(self) -> tuple[float, float, float]:
-        """Return the values that are written at the pictures."""
-        return self.high, 0.0, self.low
-
     def apart(self, value: float) -> bool:
         """Return whether a mark has room next to that of zero, also in the large letters of a phone."""
         return value == 0 or abs(self.height(value) - self.height(0.0)) >= ROOM
@@ -170,7 +169,7 @@ def _sentences(
         key = "shows_as_is" if one_in_print(*range_, step) else "shows"
         told.append(Told(words[key].format(reading=reading, low=low, high=high)))
     if found and found.guess is not None:
-        told.append(Told(words["guess"].format(guess=_percent(found.guess, 0, words))))
+        told.append(Told(words["guess"].format(guess=_written(f"{100 * found.guess:.0f} %", words))))
     told += map(Told, _promise(entry, menu, words, unit))
     open_ = menu.settings[-1].protection
     if found and found.recognised is not None and open_ and open_.recognised is not None:
@@ -178,7 +177,13 @@ def _sentences(
         told.append(Told(words["named"].format(named=named, open=bare)))
     if found and found.errors and asked:
         users, error = list(found.errors.items())[-1]
-        told.append(Told(words["total"].format(users=_whole(users, words), error=_percent(error, 1, words))))
+        told.append(
+            Told(
+                words["total"].format(
+                    users=_written(f"{users:,}", words), error=_written(f"{100 * error:.1f} %", words)
+                )
+            )
+        )
     return told + earns
 
 
@@ -192,7 +197,7 @@ def _promise(entry: MenuSetting, menu: Menu, words: Mapping[str, Any], unit: str
     told = [words["promise"].format(change=change, right=one)]
     if asked.window > 1:
         key = "promise_window_weak" if found.window is None or found.window > LARGE else "promise_window"
-        told.append(words[key].format(window=_whole(asked.window, words), right=many))
+        told.append(words[key].format(window=_written(f"{asked.window:,}", words), right=many))
     return told
 
 
@@ -205,32 +210,27 @@ def _times(chance: float, words: Mapping[str, Any]) -> str:
         of *= 10
     if right == of:
         return str(words["nearly_always"])
-    return str(words["times"].format(right=_whole(right, words), of=_whole(of, words)))
+    return str(words["times"].format(right=_written(f"{right:,}", words), of=_written(f"{of:,}", words)))
 
 
 def _number(value: float, words: Mapping[str, Any]) -> str:
     """Three digits, as the language writes them."""
-    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-    return text.translate({ord("."): words["decimal"], ord(","): words["thousands"], ord("-"): MINUS})
+    return _written(f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}", words)
 
 
 def _exact(value: float, words: Mapping[str, Any]) -> str:
     """All digits: no promise holds for a larger change than it was computed for."""
-    return number_text(value).translate({ord("."): words["decimal"], ord("-"): MINUS})
+    return _written(number_text(value), words)
 
 
-def _whole(value: int, words: Mapping[str, Any]) -> str:
-    return f"{value:,}".replace(",", words["thousands"])
-
-
-def _percent(share: float, digits: int, words: Mapping[str, Any]) -> str:
-    return f"{100 * share:.{digits}f} %".replace(".", words["decimal"])
+def _written(text: str, words: Mapping[str, Any]) -> str:
+    """A number as the language writes it."""
+    return text.translate({ord("."): words["decimal"], ord(","): words["thousands"], ord("-"): MINUS})
 
 
 def _label(value: float, words: Mapping[str, Any]) -> str:
     """Of an axis: two digits, or whole numbers."""
-    text = f"{value:,.0f}" if abs(value) >= 100 or value == 0 else f"{value:.2g}"
-    return text.translate({ord("."): words["decimal"], ord(","): words["thousands"], ord("-"): MINUS})
+    return _written(f"{value:,.0f}" if abs(value) >= 100 or value == 0 else f"{value:.2g}", words)
 
 
 def _quantiles(entry: MenuSetting) -> list[float] | None:

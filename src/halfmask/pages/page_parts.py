@@ -17,8 +17,8 @@ from markupsafe import Markup as Markup
 from markupsafe import escape
 
 if TYPE_CHECKING:
-    from halfmask.figures.drawn_figures import DrawnFigure
     from halfmask.figures.interactive import Interactive
+    from halfmask.figures.registry import DrawnFigure
 
 SEEN_ON_A_PHONE = 3
 """Columns of a table that a phone shows without scrolling."""

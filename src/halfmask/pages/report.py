@@ -4,18 +4,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from halfmask import __version__
-from halfmask.figures.drawn_figures import DrawnFigure, all_drawn, check_formats
-from halfmask.figures.registry import by_place, drawings
+from halfmask.figures.registry import DrawnFigure, all_drawn, by_place, check_formats, drawings
 from halfmask.figures.results_folder import ResultsFolder, Speller, by_name, read_parts
 from halfmask.files import whole_file
 from halfmask.pages.first_page import offer_section
-from halfmask.pages.folder_texts import TITLES, left_out, what
 from halfmask.pages.method_section import limits_section, method_section, noise_cancels, quality_section, repeat_section
 from halfmask.pages.page_parts import Markup, Section, drawn_figure, joined_markup, page_file, paragraph, render
 from halfmask.pages.pay_section import pay_section
 from halfmask.pages.protection_section import protection_section
 from halfmask.pages.sharing_section import sharing_section
-from halfmask.pages.summary_section import menu_section, summary_section
+from halfmask.pages.summary_section import TITLES, left_out, menu_section, summary_section, what
 
 KIND = "Privacy and utility report"
 

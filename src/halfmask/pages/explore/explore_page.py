@@ -19,7 +19,6 @@ from halfmask.menus.menu_scale import OUTSIDE
 from halfmask.menus.setting_protection import NO_PROMISE
 from halfmask.pages.explore.explorer import Explorer, View
 from halfmask.pages.first_page import epsilon, percent
-from halfmask.pages.folder_texts import TITLES, errors_of, left_out, shown_as, what
 from halfmask.pages.method_section import repeat_section
 from halfmask.pages.page_parts import (
     Markup,
@@ -31,7 +30,7 @@ from halfmask.pages.page_parts import (
     render,
     score_bar,
 )
-from halfmask.pages.summary_section import empty_bins, words_of
+from halfmask.pages.summary_section import TITLES, empty_bins, errors_of, left_out, shown_as, what, words_of
 
 KINDS = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
 ASSETS = {
@@ -103,7 +102,8 @@ def _content(view: View) -> dict[str, Any]:
         "kind": "Explore",
         "what": what(inputs),
         "titles": {id: title for id, title in titles.items() if id != "pay" or plots["pay"]},
-        "has": {part: inputs.holds(part) for part in ("study", "menu", "card")} | {"profile": _has_readings(inputs)},
+        "has": {part: inputs.holds(part) for part in ("study", "menu", "card")}
+        | {"profile": bool(inputs.profile and inputs.profile.readings)},
         "absent": {part: left_out(inputs, part) for part in ("profile", "study", "menu", "mix", "card")},
         "command": inputs.command("menu"),
         "options": view.options,
@@ -112,10 +112,6 @@ def _content(view: View) -> dict[str, Any]:
         "repeat": repeat_section(inputs),
         "foot": f"Made with halfmask {__version__}.",
     }
-
-
-def _has_readings(inputs: ResultsFolder) -> bool:
-    return bool(inputs.profile and inputs.profile.readings)
 
 
 def _menu(view: View) -> dict[str, Any]:

@@ -1,18 +1,25 @@
-"""The server behind the page: this machine's own, read-only, and deaf to pages of other sites."""
+"""The server behind the page: this machine's own, read-only, and deaf to pages of other sites.
+
+`explore` is what ``halfmask explore`` runs: it serves a folder's results until Ctrl-C.
+"""
 
 import ipaddress
 import json
 import socket
 import sys
+import webbrowser
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from halfmask.errors import HalfmaskError, InputError, OptionError, RunError
-from halfmask.pages.explore.explore_page import asset, live_page, menu_fragment
+from halfmask.figures.results_folder import Speller, by_name
+from halfmask.pages.explore.explore_page import asset, live_page, menu_fragment, write_alone
 from halfmask.pages.explore.explorer import Explorer, View
 from halfmask.pages.explore.menu_options import MenuOptions
 from halfmask_device.errors import OPTION
@@ -211,3 +218,32 @@ def _is_number(name: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def explore(
+    folder: str | Path,
+    output: str | Path | None = None,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    browser: bool = True,
+    tell: Callable[[str], None] = print,
+    spell: Speller = by_name,
+) -> None:
+    """Serve a folder's page until interrupted, or write its figures to ``output`` and return.
+
+    ``tell`` is called with the address when the server listens; ``spell`` puts the commands that make parts into words.
+    """
+    explorer = Explorer(folder, spell)
+    if output is not None:
+        write_alone(explorer, output)
+        return
+    with ExploreServer(explorer, host, port) as server:
+        try:
+            Thread(target=explorer.warm, daemon=True).start()
+            tell(server.address)
+            if browser:
+                Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()
+            server.serve_forever()
+        except KeyboardInterrupt:
+            return

@@ -21,11 +21,9 @@ from halfmask.evaluation.scores import passing, privacy, utility
 from halfmask.evaluation.study import SCORES, read_study
 from halfmask.figures.interactive import Interactive
 from halfmask.figures.masked_reading import shown_data, shown_figure
-from halfmask.figures.menu_samples import menu_samples
-from halfmask.figures.paper_names import paper_name
 from halfmask.figures.registry import interactive_figures
-from halfmask.figures.results_folder import ResultsFolder, Speller, by_name, read_inputs
-from halfmask.figures.study_samples import Samples, Scale
+from halfmask.figures.results_folder import ResultsFolder, Speller, by_name, paper_menu, paper_name, read_inputs
+from halfmask.figures.study_samples import Samples, Scale, menu_samples
 from halfmask.mechanisms.grid import Grid
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.masked_range import shown
@@ -117,7 +115,8 @@ class Explorer:
             self._study, bins=asked.bins, omega=asked.omega, max_mean=asked.max_mean, max_std=asked.max_std,
             weights=asked.weights,
         )  # fmt: skip
-        found = replace(found, menu=self.inputs.beside_offer(found.menu))
+        if self.inputs.offer:
+            found = replace(found, menu=paper_menu(found.menu))
         rated = rescored(samples, found)
         of_menu = menu_samples(rated, found.menu, profile) if rated.sized else None
         mixed, complaints = self._mixed(found.menu)

@@ -17,14 +17,14 @@ from halfmask.menus.menu import Menu, noise_std
 from halfmask.menus.setting_protection import Protection, Question, default_question, protection_of
 from halfmask.pages.first_page import epsilon, percent
 from halfmask.profiles.profile import Profile
-from halfmask.protection.evidence import Population, population_of
+from halfmask.protection.evidence import population_of
 
 
 class Protecting:
     """Answers for one folder; what was once worked out is kept."""
 
     def __init__(self, inputs: ResultsFolder, profile: Profile) -> None:
-        self._inputs, self._profile = inputs, profile
+        self._inputs, self._profile, self._people = inputs, profile, population_of(profile)
         self._known: dict[PrivacySetting, Protection] = {}
 
     @cached_property
@@ -33,10 +33,6 @@ class Protecting:
         named = [menu.question for menu in (self._inputs.offer, self._inputs.menu) if menu and menu.question]
         asked = named[0] if named else default_question(self._profile)
         return replace(asked, unit=asked.unit or self._inputs.unit)
-
-    @cached_property
-    def _people(self) -> Population:
-        return population_of(self._profile)
 
     @cached_property
     def _recognised(self) -> list[tuple[float, float]]:
