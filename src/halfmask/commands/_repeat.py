@@ -66,7 +66,7 @@ def _of_schedule(inputs: "ResultsFolder") -> Mapping[str, Any]:
 
 def _source(inputs: "ResultsFolder", at: str) -> str:
     """Return the name of the readings; without its folders if the file lies elsewhere."""
-    from halfmask.data.reopen import Opening
+    from halfmask.data.open_panel import Opening
 
     name = Opening.of(inputs.profile.about).source if inputs.profile else None
     if name is None:

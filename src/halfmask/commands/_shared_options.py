@@ -289,6 +289,6 @@ def profile_of(given: AnyProfile) -> "Profile":
 
 def reopen(source: Any, profile: "Profile", named: Mapping[str, Any] | None = None, **engine: Any) -> "Panel":
     """Open a source of readings as those of the profile were opened, except for what is named."""
-    from halfmask.data.reopen import Opening
+    from halfmask.data.open_panel import Opening
 
     return Opening.of(profile.about).panel(source, **(named or {}), **engine)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.csv as pc
@@ -18,6 +19,7 @@ from halfmask.data.column_types import ABSENT
 from halfmask.data.text_layout import Layout, Layouts
 
 BLOCK = 1 << 21
+Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
 _LINE = 1 << 16
 _SPELLINGS: tuple[Callable[[str], str], ...] = (str.lower, str.upper, str.capitalize)
 _NOTHING = sorted({spelled(word) for word in ABSENT for spelled in _SPELLINGS})
@@ -55,10 +57,10 @@ def batches(
     )
 
 
-def side_by_side(jobs: Iterable[Callable[[], pa.RecordBatch]], threads: int | None) -> Generator[pa.RecordBatch]:
+def side_by_side(jobs: Iterable[Callable[[], Rows]], threads: int | None) -> Generator[Rows]:
     """Yield the results of jobs in order; a few jobs run ahead of the caller."""
     workers = threads or os.cpu_count() or 1
-    waiting: deque[Future[pa.RecordBatch]] = deque()
+    waiting: deque[Future[Rows]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         try:
             for job in jobs:

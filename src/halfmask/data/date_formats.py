@@ -82,15 +82,16 @@ def has_clock(text: str) -> bool:
 
 
 def is_compact(text: str) -> bool:
-    """Return whether digits alone are a date of this or the last century: 20121231, 201212312330."""
-    form = COMPACT.get(len(text))
-    if form is None or not text.isdigit() or not "1950" <= text[:4] <= "2100":
-        return False
+    """Whether digits alone are a date of this or the last century: 20121231, 201212312330."""
+    return text.isdigit() and "1950" <= text[:4] <= "2100" and _fits(text, COMPACT.get(len(text), ""))
+
+
+def moment_of(text: str, form: str) -> datetime | None:
+    """Return the time that a text means in a format; None if it does not fit."""
     try:
-        datetime.strptime(text, form)
+        return datetime.strptime(text, form)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def _match(text: str) -> re.Match[str] | None:
@@ -227,10 +228,8 @@ def _year_first(name: str, texts: Sequence[str], usual: str) -> bool:
 def _days(texts: Sequence[str], order: str) -> set[date]:
     """Return the days of texts in an order of day, month and year; none if any text is not a valid date in it."""
     numbers = {found[0] for text in texts if (found := re.match(_THREE, text))}
-    try:
-        return {datetime.strptime(text, _placed(date_shape(text), order)).date() for text in numbers}
-    except ValueError:
-        return set()
+    moments = [moment_of(text, _placed(date_shape(text), order)) for text in numbers]
+    return {moment.date() for moment in moments if moment} if all(moments) else set()
 
 
 def _unusual(name: str, texts: Sequence[str]) -> DateFormat | None:
@@ -247,11 +246,7 @@ def _unusual(name: str, texts: Sequence[str]) -> DateFormat | None:
 
 
 def _fits(text: str, form: str) -> bool:
-    try:
-        datetime.strptime(text, form)
-    except ValueError:
-        return False
-    return text.isdigit()
+    return text.isdigit() and moment_of(text, form) is not None
 
 
 def _several(name: str, texts: Sequence[str], forms: Sequence[str], counts: int | None = None) -> ReadingError:
@@ -269,10 +264,8 @@ def _several(name: str, texts: Sequence[str], forms: Sequence[str], counts: int 
 
 def _read(text: str, form: str) -> str:
     """Return the day that a text means in a format; an empty text if it does not fit."""
-    try:
-        return f"{datetime.strptime(text.replace('24:00', '00:00'), form):%-d %B %Y}"
-    except ValueError:
-        return ""
+    moment = moment_of(text.replace("24:00", "00:00"), form)
+    return f"{moment:%-d %B %Y}" if moment else ""
 
 
 def check_format(form: str) -> str:

@@ -29,26 +29,22 @@ def compression(file: str) -> str:
 
 @contextmanager
 def opened(file: str) -> Iterator[Any]:
-    """A file, unpacked as it is read."""
+    """Unpack a file as it is read. A failure in the block is an error that names the file."""
     packed = compression(file)
-    if packed == "xz":
-        with lzma.open(file) as stream:
-            yield stream
-    else:
-        with pa.input_stream(file, compression=None if packed == "none" else packed) as stream:
-            yield stream
-
-
-def unpacked(file: str, size: int | None = HEAD_BYTES) -> bytes:
-    """Return the first bytes of a file (all where ``size`` is None), decompressed."""
+    compressed = None if packed == "none" else packed
     try:
-        with opened(file) as stream:
-            return bytes(stream.read(size) if size is not None else stream.read())
+        with lzma.open(file) if packed == "xz" else pa.input_stream(file, compressed) as stream:
+            yield stream
     except (pa.ArrowException, lzma.LZMAError, EOFError, OSError) as error:
-        packed = compression(file)
         raise SourceError(
             f"{file}: cannot be unpacked as {packed}; replace the file or leave it out", kind="damaged", place=file
         ) from error
+
+
+def unpacked(file: str, size: int | None = HEAD_BYTES) -> bytes:
+    """Return the first bytes of a file, decompressed; all of them if ``size`` is None."""
+    with opened(file) as stream:
+        return bytes(stream.read(size) if size is not None else stream.read())
 
 
 def encoding_of(file: str) -> tuple[str, str]:
@@ -60,10 +56,9 @@ def encoding_of(file: str) -> tuple[str, str]:
     for mark, name in _MARKS:
         if data.startswith(mark):
             return ("utf-8" if name == "utf-8-sig" else name), "its first bytes are a mark of it"
-    if data[1:200:2].count(0) > 80 * len(data[1:200:2]) // 100 and b"\n\0" in data:
-        return "utf-16-le", "every second byte is zero"
-    if data[0:200:2].count(0) > 80 * len(data[0:200:2]) // 100 and b"\0\n" in data:
-        return "utf-16-be", "every second byte is zero"
+    for zeros, end, name in ((1, b"\n\0", "utf-16-le"), (0, b"\0\n", "utf-16-be")):
+        if data[zeros:200:2].count(0) > 80 * len(data[zeros:200:2]) // 100 and end in data:
+            return name, "every second byte is zero"
     try:
         codecs.getincrementaldecoder("utf-8")().decode(data)
         return "utf-8", ""
@@ -80,8 +75,7 @@ def encoding_of(file: str) -> tuple[str, str]:
 def ends_differ(file: str) -> bool:
     """Return whether some lines end as on Windows and some as elsewhere, as in files that were put together."""
     data = unpacked(file)
-    windows = data.count(b"\r\n")
-    return 0 < windows < data.count(b"\n")
+    return 0 < data.count(b"\r\n") < data.count(b"\n")
 
 
 def zero_bytes(file: str) -> int:
@@ -115,9 +109,4 @@ def copy_as_utf8(file: str, encoding: str, target: Path) -> None:
             f"{file}: not {encoding} text; name its encoding with `encoding`, such as latin-1",
             kind="encoding",
             place=file,
-        ) from error
-    except (pa.ArrowException, lzma.LZMAError, EOFError, OSError) as error:
-        packed = compression(file)
-        raise SourceError(
-            f"{file}: cannot be unpacked as {packed}; replace the file or leave it out", kind="damaged", place=file
         ) from error

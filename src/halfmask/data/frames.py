@@ -1,6 +1,6 @@
 """Frames that live in Python (pandas, Polars, Arrow, DuckDB relations and others) as tables of a panel's own DuckDB."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import duckdb
@@ -10,7 +10,6 @@ from narwhals.exceptions import NarwhalsError
 
 from halfmask.data.engines.duckdb import BATCH_ROWS, FAILURES, STREAMED, DuckDBTable, StreamedTable, headline
 from halfmask.data.engines.sql import quote
-from halfmask.data.engines.streams import Stream
 from halfmask.data.source_table import SAMPLE_ROWS
 from halfmask.errors import ColumnError, ReadingError, SourceError
 
@@ -39,12 +38,18 @@ def open_frame(connection: duckdb.DuckDBPyConnection, frame: Frame) -> DuckDBTab
     source = f"{frame.implementation.name.lower()} frame"
     native = frame.to_native()
     if isinstance(native, duckdb.DuckDBPyRelation):
-        return _stream(
-            connection, source, native.limit(SAMPLE_ROWS).to_arrow_table(), lambda kept: _relation(native, kept)
-        )
+
+        def batches(schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+            yield from native.select(", ".join(map(quote, schema.names))).to_arrow_reader(BATCH_ROWS)
+
+        return StreamedTable(connection, source, native.limit(SAMPLE_ROWS).to_arrow_table(), batches)
     if isinstance(frame, nw.LazyFrame) and hasattr(native, "collect_batches"):
-        sample = native.head(SAMPLE_ROWS).collect().to_arrow()
-        return _stream(connection, source, sample, lambda kept: _polars(native, kept, sample.schema))
+
+        def pieces(schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+            for piece in native.select(schema.names).collect_batches():
+                yield from piece.to_arrow().cast(schema).to_batches()
+
+        return StreamedTable(connection, source, native.head(SAMPLE_ROWS).collect().to_arrow(), pieces)
     connection.register(STREAMED, arrow(frame))
     return DuckDBTable(connection, source, lambda _: STREAMED)
 
@@ -58,20 +63,3 @@ def arrow(frame: Frame) -> pa.Table:
         raise ReadingError(
             f"the frame mixes types in a column: {headline(str(error))}; give each column one type", kind="mixed"
         ) from error
-
-
-def _stream(connection: duckdb.DuckDBPyConnection, source: str, sample: pa.Table, batches: Any) -> StreamedTable:
-    def open_stream(kept: Sequence[str]) -> Stream:
-        return Stream(pa.schema([sample.schema.field(name) for name in kept]), lambda: batches(kept))
-
-    return StreamedTable(connection, source, open_stream, sample)
-
-
-def _relation(relation: duckdb.DuckDBPyRelation, kept: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    yield from relation.select(", ".join(map(quote, kept))).to_arrow_reader(BATCH_ROWS)
-
-
-def _polars(lazy: Any, kept: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    target = pa.schema([schema.field(name) for name in kept])
-    for piece in lazy.select(kept).collect_batches():
-        yield from piece.to_arrow().cast(target).to_batches()

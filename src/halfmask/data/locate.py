@@ -125,22 +125,12 @@ def _from_store(source: str, folder: Path) -> Path:
     """Copy a file of a store, or all files of a folder."""
     try:
         store, path = fs.FileSystem.from_uri(source)
-        if store.get_file_info(path).type == fs.FileType.File:
-            return _copied(store, path, folder / PurePosixPath(path).name)
-        found = store.get_file_info(fs.FileSelector(path, recursive=True))
-        files = [one for one in found if one.type == fs.FileType.File]
-        for one in files:
-            _copied(store, one.path, folder / PurePosixPath(one.path).relative_to(path))
+        single = store.get_file_info(path).type == fs.FileType.File
+        target = folder / PurePosixPath(path).name if single else folder
+        fs.copy_files(path, str(target), store, fs.LocalFileSystem())
     except (pa.ArrowException, OSError, ValueError) as error:
         why = f"{str(error).splitlines()[0]}; check address, region and credentials"
         raise SourceError(f"{_shown(source)}: {why}", kind="fetch", place=_shown(source)) from error
-    if not files:
+    if not any(file.is_file() for file in folder.rglob("*")):
         raise SourceError(f"{_shown(source)}: there are no files here; check the address", kind="fetch")
-    return folder
-
-
-def _copied(store: fs.FileSystem, path: str, target: Path) -> Path:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with store.open_input_stream(path) as opened, target.open("wb") as written:
-        shutil.copyfileobj(opened, written)
     return target

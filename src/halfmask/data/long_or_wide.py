@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -21,7 +20,7 @@ from halfmask.data.columns import (
     split_time,
     words,
 )
-from halfmask.data.date_formats import date_format
+from halfmask.data.date_formats import date_format, moment_of
 from halfmask.data.engines.sql import literal, quote
 from halfmask.data.offsets import clock_of, stretch_of
 from halfmask.data.options import ReadOptions
@@ -97,10 +96,10 @@ def _moments(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOpt
 
 
 def _local(text: str, formats: Sequence[str]) -> int:
-    """Return microseconds of the wall clock of a time in the first of some formats that fits."""
-    for form in formats:
-        with suppress(ValueError):
-            return (datetime.strptime(text, form) - datetime(1970, 1, 1)) // timedelta(microseconds=1)
+    """Microseconds of the wall clock of a time in the first of some formats that fits."""
+    moment = next((found for form in formats if (found := moment_of(text, form))), None)
+    if moment is not None:
+        return (moment - datetime(1970, 1, 1)) // timedelta(microseconds=1)
     raise ColumnError(f"the name of column {text!r} is not a time written {formats[0]}, as the others are", kind="name")
 
 

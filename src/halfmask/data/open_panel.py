@@ -6,9 +6,9 @@ and `value_columns` how these are written. `clean` makes the expressions that re
 of a counter into readings.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
 
 from halfmask.data import other_columns
 from halfmask.data.averaged_quantities import state_of
@@ -130,3 +130,33 @@ def _user(table: Interpretation, name: str) -> Rule:
         return table.raw.count([f"NOT isnan({quoted}) AND {quoted} <> floor({quoted})"]) == [0]
 
     return user_rule(name, table.kinds[name], table.sample(name), whole)
+
+
+@dataclass(frozen=True)
+class Opening(ReadOptions):
+    """How the readings of a profile were opened.
+
+    ``source`` is the name of the source without its folders, which are nobody's business. ``duplicates``,
+    ``nonfinite``, ``low`` and ``high`` are the policies for readings that are not plainly usable.
+    """
+
+    source: str | None = None
+    duplicates: str = "auto"
+    nonfinite: str = "drop"
+    low: float | None = None
+    high: float | None = None
+
+    @classmethod
+    def of(cls, about: Mapping[str, Any]) -> Self:
+        """Return what a profile says of itself; a profile merged from differently opened sources says nothing."""
+        said = about.get("asked")
+        known = {field.name for field in fields(cls)}
+        sources = about.get("sources") or [None]
+        name = None if sources[0] is None or "://" in sources[0] else sources[0].rstrip("/").rpartition("/")[2]
+        plain = {key: value for key, value in said.items() if key in known} if isinstance(said, Mapping) else {}
+        return cls(source=name, **plain)
+
+    def panel(self, source: Any, **named: Any) -> Panel:
+        """Open a source in this way, except for the options that are named."""
+        own = {each.name: getattr(self, each.name) for each in fields(ReadOptions)}
+        return open_panel(source, **{**own, **named})

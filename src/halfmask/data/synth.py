@@ -14,10 +14,9 @@ Users are independent given the calendar: a study of weather or of common shocks
 """
 
 import os
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +26,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from halfmask.arrays import FloatArray
+from halfmask.data.arrow_blocks import side_by_side
 from halfmask.errors import OptionError
 from halfmask.files import whole_file
 from halfmask.streams import stream
@@ -123,18 +123,14 @@ def synth(
     with the users written so far and all users; what it raises ends the run, with nothing left behind.
     """
     workers = (os.cpu_count() or 1) if workers is None else workers
-    _check_users(users, seed)
+    _check("users", users, 1, np.iinfo(np.int32).max - FIRST_ID)
+    _check("seed", seed, 0, None)
     _check("days", days, 1, CENTURY)
     _check("workers", workers, 1, None)
     if Path(path).is_dir():
         raise OptionError(f"cannot write the panel to {path}: it is a folder; name a file in it")
     with whole_file(path) as temporary:
         _write(temporary, _Population.draw(users, days, seed), workers, progress)
-
-
-def _check_users(users: int, seed: int) -> None:
-    _check("users", users, 1, np.iinfo(np.int32).max - FIRST_ID)
-    _check("seed", seed, 0, None)
 
 
 def _check(name: str, value: int, low: int, high: int | None) -> None:
@@ -298,24 +294,8 @@ def _write(path: Path, population: _Population, workers: int, progress: Progress
 
     # Times differ by a constant and values repeat: these encodings make a third of the default's bytes.
     encodings = {"use_dictionary": ["user", "value"], "column_encoding": {"time": "DELTA_BINARY_PACKED"}}
-    with (
-        ThreadPoolExecutor(workers) as pool,
-        pq.ParquetWriter(path, SCHEMA, compression="zstd", **encodings) as writer,
-    ):
-        for (_, last), table in zip(ends, _in_order(pool, draw, ends, ahead=workers + 1), strict=True):
+    with pq.ParquetWriter(path, SCHEMA, compression="zstd", **encodings) as writer:
+        for (_, last), table in zip(ends, side_by_side((partial(draw, *each) for each in ends), workers), strict=True):
             writer.write_table(table)
             if progress is not None:
                 progress(last, users)
-
-
-def _in_order(
-    pool: ThreadPoolExecutor, draw: Callable[[int, int], pa.Table], ends: list[tuple[int, int]], ahead: int
-) -> Iterator[pa.Table]:
-    """Results in the order of ``ends``, never more than ``ahead`` of them waiting, so that memory stays bounded."""
-    waiting: deque[Future[pa.Table]] = deque()
-    for first, last in ends:
-        waiting.append(pool.submit(draw, first, last))
-        if len(waiting) == ahead:
-            yield waiting.popleft().result()
-    while waiting:
-        yield waiting.popleft().result()

@@ -64,7 +64,7 @@ Layouts = tuple[tuple[Layout, tuple[str, ...]], ...]
 """Files by their layout."""
 
 
-def layouts(found: SourceFiles, skip: int | None = None) -> tuple[Layouts, tuple[str, ...]]:
+def find_layouts(found: SourceFiles, skip: int | None = None) -> tuple[Layouts, tuple[str, ...]]:
     """Return the files by layout, and the files of a folder that are left out: they have other columns and no numbers.
 
     A file that the caller named must have the columns of the others.

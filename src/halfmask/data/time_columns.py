@@ -1,6 +1,7 @@
 """The columns of the time: one, or one of the day and one of the clock."""
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -8,10 +9,10 @@ import pyarrow as pa
 
 from halfmask.data.clean import Rule, operand, time_column
 from halfmask.data.column_types import CLOCK_SPAN, TEXTS, ColumnType, is_iso, texts
+from halfmask.data.columns import STARTS, words
 from halfmask.data.date_formats import ORDER, DateFormat, date_format, start_of
 from halfmask.data.engines.sql import extract, quote
 from halfmask.data.interpretation import Interpretation
-from halfmask.data.interval_ends import interval_ended
 from halfmask.data.offsets import own_clock
 from halfmask.data.panel import Guess
 from halfmask.data.times import TimeRule, clock_sql, time_rule
@@ -19,6 +20,9 @@ from halfmask.data.unreadable_cells import guard
 from halfmask.data.zones import running_on
 from halfmask.errors import OptionError
 
+_MINUTE = 60_000_000
+_STAMP = r"([0-9]{1,2}:[0-9]{2})"
+"""The first clock in a text. DuckDB and Python read it alike."""
 _WHOLE = (ColumnType.INTEGER, ColumnType.TEXT_INTEGER)
 
 
@@ -61,7 +65,7 @@ def time_rules(table: Interpretation, name: str, clock: str | None, *, running: 
     length = (
         0
         if spans or table.kinds[stamped] not in (ColumnType.TEXT_TIME, ColumnType.TEXT_CLOCK)
-        else interval_ended(table, name, stamped)
+        else _interval_ended(table, name, stamped)
     )
     if clock is None and length:
         return [replace(moment, sql=f"(({moment.sql}) - {length})", quick="", cells=None)]
@@ -152,3 +156,36 @@ def _date_format(table: Interpretation, name: str, kind: ColumnType, column: pa.
 
 def _iso_evidence(kind: ColumnType) -> str:
     return "its type" if kind not in TEXTS else "most texts are ISO times"
+
+
+def _interval_ended(table: Interpretation, day: str, clock: str) -> int:
+    """Return the length of the intervals whose ends a column has, in microseconds, with a note; 0 if they are not ends.
+
+    ``day`` and ``clock`` are columns of texts; they are the same column if it has both. The clocks of all rows must be
+    ends of a day's intervals, and each of those must occur. A source that writes midnight as 24:00 of the day before
+    begins with it: then the first day has no other clock.
+    """
+    days, clocks = ([str(cell or "") for cell in table.sample(name).to_pylist()] for name in (day, clock))
+    stamps = [(each, found[1]) for each, text in zip(days, clocks, strict=True) if (found := re.search(_STAMP, text))]
+    if STARTS & set(words(clock)) or not stamps or any(_minutes(stamp) == 0 for _, stamp in stamps):
+        return 0
+    texts = table.raw.distinct(extract(f"CAST({quote(clock)} AS VARCHAR)", _STAMP, 1))
+    times = sorted({_minutes(text) for text in texts if text})
+    if not times or times[-1] != 24 * 60 or times != list(range(times[0], 24 * 60 + 1, times[0])):
+        return 0
+    of_day: dict[str, set[int]] = defaultdict(set)
+    for each, stamp in stamps:
+        of_day[each.partition(stamp)[0]].add(_minutes(stamp))
+    begins = next(iter(of_day.values())) == {24 * 60}
+    if begins:
+        return 0
+    table.notes.append(
+        f"{clock} runs to 24:00 and never has 00:00: the ends of intervals of {times[0]} min, "
+        "each of which is taken by its start"
+    )
+    return times[0] * _MINUTE
+
+
+def _minutes(clock: str) -> int:
+    hours, minutes = clock.split(":")
+    return 60 * int(hours) + int(minutes)

@@ -1,10 +1,6 @@
 """Readings on DuckDB: the engine of one machine."""
 
-import atexit
-import os
 import re
-import shutil
-import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cache
@@ -17,7 +13,7 @@ import pyarrow as pa
 
 from halfmask.data.advised_queries import READINGS
 from halfmask.data.engines.sql import literal
-from halfmask.data.engines.streams import Stream
+from halfmask.data.locate import Workplace
 from halfmask.data.panel import Engine, T
 from halfmask.data.source_table import SAMPLE_ROWS, CellPlace, SourceTable
 from halfmask.errors import HalfmaskError, OptionError, ReadingError, RunError, SourceError
@@ -36,40 +32,28 @@ MISREAD = "Conversion Error|Could not parse|Could not convert|CSV conversion err
 
 def connect(threads: int | None = None, memory_limit: str | None = None) -> duckdb.DuckDBPyConnection:
     """A new connection for one panel: in UTC, with private temporary files, and without downloading extensions."""
-    connection = duckdb.connect()
-    spill = os.path.join(_own_folder(), str(next(_numbers)))
-    settings: dict[str, str | int | bool] = {
-        "TimeZone": "UTC",
-        "python_enable_replacements": False,
-        "autoinstall_known_extensions": False,
-        "temp_directory": spill,
-    }
-    for name, value in settings.items():
-        connection.execute(f"SET {name} = {_setting(value)}")
-    _set_option(connection, "threads", threads, "a whole number from 1")
-    _set_option(connection, "memory_limit", memory_limit, "a size such as 4GB")
+    connection = duckdb.connect(
+        config={
+            "TimeZone": "UTC",
+            "python_enable_replacements": False,
+            "autoinstall_known_extensions": False,
+            "temp_directory": str(_spill().path / str(next(_numbers))),
+        }
+    )
+    wanted = {"threads": (threads, "a whole number from 1"), "memory_limit": (memory_limit, "a size such as 4GB")}
+    for name, (value, form) in wanted.items():
+        try:
+            if value is not None:
+                connection.execute(f"SET {name} = {literal(str(value))}")
+        except duckdb.Error as error:
+            raise OptionError(f"`{name}` {value!r} is not {form}") from error
     return connection
 
 
 @cache
-def _own_folder() -> str:
-    """Return a folder of this process for readings that do not fit into memory; gone when it ends."""
-    folder = tempfile.mkdtemp(prefix="halfmask-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
-
-
-def _setting(value: str | int | bool) -> str:
-    return literal(value) if isinstance(value, str) else str(value).lower()
-
-
-def _set_option(connection: duckdb.DuckDBPyConnection, name: str, value: str | int | None, wanted: str) -> None:
-    if value is None:
-        return
-    try:
-        connection.execute(f"SET {name} = {_setting(value)}")
-    except duckdb.Error as error:
-        raise OptionError(f"`{name}` {value!r} is not {wanted}") from error
+def _spill() -> Workplace:
+    """A folder of this process for readings that do not fit into memory; gone when it ends."""
+    return Workplace()
 
 
 class DuckDBEngine(Engine):
@@ -232,18 +216,48 @@ class DuckDBTable(SourceTable):
         return None
 
 
+class Stream:
+    """Arrow batches that are fetched again for every query, a few at a time.
+
+    DuckDB asks ``__arrow_c_stream__`` for a fresh stream whenever a query reads the table. What goes wrong while
+    it pulls reaches us as its own error with our text inside; ``failure`` keeps ours, so that it can be raised.
+    """
+
+    def __init__(self, schema: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]]) -> None:
+        self.schema = schema
+        self.failure: HalfmaskError | None = None
+        self._batches = batches
+
+    def __arrow_c_schema__(self) -> Any:
+        return self.schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        self.failure = None
+        return pa.RecordBatchReader.from_batches(self.schema, self._watched()).__arrow_c_stream__(requested_schema)
+
+    def _watched(self) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self._batches()
+        except HalfmaskError as error:
+            self.failure = error
+            raise
+
+
 class StreamedTable(DuckDBTable):
-    """A table that is streamed in again for every query; ``open_stream`` makes one of some columns."""
+    """A table that is streamed in again for every query.
+
+    ``batches`` yields its rows under a schema of some columns of the sample, and of the fields in ``more``.
+    """
 
     def __init__(
         self,
         connection: duckdb.DuckDBPyConnection,
         source: str,
-        open_stream: Callable[[Sequence[str]], Stream],
         sample: pa.Table,
+        batches: Callable[[pa.Schema], Iterator[pa.RecordBatch]],
+        more: Sequence[pa.Field] = (),
     ) -> None:
-        self._open_stream = open_stream
-        self._first = sample
+        self._first, self._batches, self._more = sample, batches, more
         super().__init__(connection, source, lambda _: STREAMED)
 
     def _look(self) -> pa.Table:
@@ -252,7 +266,8 @@ class StreamedTable(DuckDBTable):
 
     def keep(self, columns: Sequence[str]) -> None:
         if not self._asked:  # a query may need any column
-            self.stream = self._open_stream(columns)
+            schema = pa.schema([*map(self._first.schema.field, columns), *self._more])
+            self.stream = Stream(schema, lambda: self._batches(schema))
             self.connection.register(STREAMED, self.stream)
 
     def explain(self, error: Exception) -> HalfmaskError:

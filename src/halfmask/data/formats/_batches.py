@@ -1,11 +1,10 @@
 """Files that a library reads as Arrow batches, one file after another, read again for every query."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
 from halfmask.data.engines.duckdb import StreamedTable
-from halfmask.data.engines.streams import Stream
 from halfmask.data.formats import OpenRequest
 from halfmask.data.source_table import SAMPLE_ROWS
 from halfmask.errors import SourceError
@@ -32,8 +31,4 @@ def open_batches(asked: OpenRequest, read: ReadFile) -> StreamedTable:
                 part = pa.Table.from_batches([batch]).append_column("filename", name)
                 yield from part.select(schema.names).cast(schema).to_batches()
 
-    def open_stream(kept: Sequence[str]) -> Stream:
-        schema = pa.schema([*(sample.schema.field(name) for name in kept), pa.field("filename", pa.string())])
-        return Stream(schema, lambda: batches(schema))
-
-    return StreamedTable(asked.connection, found.source, open_stream, sample)
+    return StreamedTable(asked.connection, found.source, sample, batches, [pa.field("filename", pa.string())])

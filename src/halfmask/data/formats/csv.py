@@ -1,14 +1,49 @@
-"""CSV and other text with one row per line: cells cut by commas, semicolons, tabs, bars or blanks."""
+"""CSV and other text with one row per line: cells cut by commas, semicolons, tabs, bars or blanks.
 
+Other formats that are copied into text, such as sheets, are read by the same function.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
-from halfmask.data import encodings
+from halfmask.data import arrow_blocks, encodings
 from halfmask.data.engines.duckdb import DuckDBTable
+from halfmask.data.engines.sql import file_list, literal, quote
 from halfmask.data.formats import Format, OpenRequest
-from halfmask.data.formats._text import Copies, open_text
-from halfmask.data.locate import SourceFiles
+from halfmask.data.locate import SourceFiles, Workplace
 from halfmask.data.panel import Guess
-from halfmask.data.text_layout import Layouts, layouts
+from halfmask.data.text_layout import Layout, Layouts, find_layouts
+from halfmask.errors import SourceError
+
+_DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "blank"}
+FindLayouts = Callable[[SourceFiles], tuple[Layouts, tuple[str, ...]]]
+"""Returns the files by layout, and the files that are left out."""
+
+
+@dataclass
+class Copies:
+    """What is read in place of each file: the file itself, or a copy in a temporary folder; and why."""
+
+    workplace: Workplace = field(default_factory=Workplace)
+    of: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    guesses: dict[str, Guess] = field(default_factory=dict)
+
+    def target(self, file: str) -> Path:
+        """Name a copy. It keeps the names of the file and of its folder: either may be a user's id."""
+        path = Path(file).absolute()
+        copy = self.workplace.path / str(len(self.of)) / path.parent.name / path.name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        self.of[file] = str(copy)
+        return copy
+
+    def original(self, message: str) -> str:
+        """Name files in a message as the caller knows them."""
+        for file, copy in self.of.items():
+            message = message.replace(copy, file)
+        return message
 
 
 class Csv(Format):
@@ -24,7 +59,7 @@ class Csv(Format):
 
     def layouts(self, found: SourceFiles, skip: int | None) -> tuple[Layouts, tuple[str, ...]]:
         """Return the files by layout, and the files that are left out."""
-        return layouts(found, skip)
+        return find_layouts(found, skip)
 
 
 def _in_utf8(found: SourceFiles, encoding: str | None) -> Copies:
@@ -50,3 +85,71 @@ def _in_utf8(found: SourceFiles, encoding: str | None) -> Copies:
             copies.notes.append(f"encoding = {used}: {evidence}; copied into the temporary folder, and read there")
             copies.guesses[used] = Guess("encoding", used, evidence, "`encoding`")
     return copies
+
+
+def open_text(asked: OpenRequest, copies: Copies, find: FindLayouts) -> DuckDBTable:
+    """Return text files as one table, every cell as text."""
+    found = asked.found
+    read = replace(found, files=tuple(copies.of.values()))
+    try:
+        layouts, left_out = find(read)
+    except SourceError as error:
+        kind, place = error.code.partition(".")[2], copies.original(error.place)
+        raise SourceError(copies.original(str(error)), kind=kind, place=place) from error
+    kept = [file for file in read.files if file not in left_out]
+    raw = DuckDBTable(asked.connection, found.source, lambda files: from_clause(layouts, read, files), kept)
+    raw.originals = {copy: file for file, copy in copies.of.items() if copy != file}
+    raw.workplace = copies.workplace
+    if all(arrow_blocks.suits(layout) for layout, _ in layouts):
+        raw.by_blocks = partial(partial, arrow_blocks.batches, layouts, asked.options.threads)
+    first = layouts[0][0]
+    if "filename" not in first.names and "filename" in raw.sample.column_names:  # DuckDB adds it to a union of files
+        raw.sample = raw.sample.drop_columns(["filename"])
+    raw.units = dict(first.units)
+    around = dict.fromkeys(note for layout, _ in layouts for note in layout.notes())
+    omitted = replace(found, left_out=tuple(raw.originals.get(file, file) for file in left_out))
+    raw.notes = (*dict.fromkeys(copies.notes), *around, *omitted.notes())
+    cut = f"cut by {_DELIMITERS[first.delimiter]}"
+    line = f"line {first.line + 1}" if first.header or first.units else "none"
+    raw.guesses = (
+        *copies.guesses.values(),
+        Guess("cells", cut, f"{len(first.names)} cells in most of the first lines", ""),
+        Guess("header", line, "names, no readings", "`skip`"),
+    )
+    return raw
+
+
+def from_clause(layouts: Layouts, found: SourceFiles, files: Sequence[str]) -> str:
+    """Return the FROM clause that reads files of these layouts."""
+    parts = [(layout, [file for file in mine if file in set(files)]) for layout, mine in layouts]
+    parts = [(layout, mine) for layout, mine in parts if mine]
+    hive = bool(found.partitions)
+    if len(parts) == 1 and not parts[0][0].footer:
+        return _read(*parts[0], hive)
+    selects = [f"SELECT {_cells(layout)}, filename FROM {_read(layout, mine, hive)}" for layout, mine in parts]
+    return f"({' UNION ALL BY NAME '.join(selects)})"
+
+
+def _cells(layout: Layout) -> str:
+    """All columns; a line with only one cell is a footer, and its cell becomes null."""
+    if not layout.footer:
+        return "*"
+    first, *others = map(quote, layout.names)
+    alone = " AND ".join(f"{name} IS NULL" for name in others)
+    return f"* REPLACE (CASE WHEN NOT ({alone}) THEN {first} END AS {first})"
+
+
+def _read(layout: Layout, files: Sequence[str], hive: bool) -> str:
+    columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in layout.names)
+    texts = {"delim": layout.delimiter, "quote": '"', "escape": '"', "comment": layout.comment}
+    written = [f"{name} = {literal(value)}" for name, value in texts.items()]
+    written += [
+        f"compression = '{layout.compression}'",
+        f"header = {layout.header}",
+        f"skip = {layout.skip_rows}",
+        f"auto_detect = false, columns = {{{columns}}}",
+        f"null_padding = {bool(layout.footer)}",
+        f"hive_partitioning = {hive}",
+        "hive_types_autocast = false",
+    ]
+    return f"read_csv({file_list(files)}, {', '.join(written)})"

@@ -7,7 +7,7 @@ import duckdb
 from halfmask.data.engines.duckdb import DuckDBTable, headline
 from halfmask.data.engines.sql import literal, quote
 from halfmask.data.formats import OpenRequest
-from halfmask.data.formats._tables import Tables
+from halfmask.data.formats._databases import Tables
 from halfmask.errors import OptionError, SourceError
 
 MEMORY = ":memory:"

@@ -3,7 +3,7 @@
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from halfmask.data.formats._rows import RowDatabase
+from halfmask.data.formats._databases import RowDatabase
 
 _PORT = 3306
 

@@ -8,9 +8,8 @@ import pyarrow as pa
 
 from halfmask.data.engines.duckdb import DuckDBTable, StreamedTable, headline
 from halfmask.data.engines.sql import quote
-from halfmask.data.engines.streams import Stream
 from halfmask.data.formats import OpenRequest
-from halfmask.data.formats._tables import Tables
+from halfmask.data.formats._databases import Tables
 from halfmask.data.source_table import SAMPLE_ROWS
 from halfmask.errors import SourceError
 
@@ -46,14 +45,11 @@ class Postgres(Tables):
         with self._result(asked, f"{select(list(columns))} LIMIT {SAMPLE_ROWS}") as result:
             sample = result.read_all()
 
-        def batches(kept: Sequence[str]) -> Iterator[pa.RecordBatch]:
-            with self._result(asked, select(kept)) as result:
+        def batches(schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+            with self._result(asked, select(schema.names)) as result:
                 yield from result
 
-        def open_stream(kept: Sequence[str]) -> Stream:
-            return Stream(pa.schema([sample.schema.field(name) for name in kept]), lambda: batches(kept))
-
-        return StreamedTable(asked.connection, place, open_stream, sample)
+        return StreamedTable(asked.connection, place, sample, batches)
 
     @contextmanager
     def _result(self, asked: OpenRequest, query: str) -> Iterator[pa.RecordBatchReader]:

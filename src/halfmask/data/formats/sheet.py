@@ -9,8 +9,8 @@ from typing import Any
 
 from halfmask.data.engines.duckdb import DuckDBTable
 from halfmask.data.formats import Format, OpenRequest
-from halfmask.data.formats._text import Copies, open_text
-from halfmask.data.text_layout import layouts
+from halfmask.data.formats.csv import Copies, open_text
+from halfmask.data.text_layout import find_layouts
 from halfmask.errors import OptionError, SourceError
 
 
@@ -37,7 +37,7 @@ class Sheet(Format):
         copies = Copies()
         for file in asked.found.files:
             copies.notes += copy_as_csv(file, asked.options.sheet, copies.target(file))
-        return open_text(asked, copies, lambda read: layouts(read, asked.options.skip))
+        return open_text(asked, copies, lambda read: find_layouts(read, asked.options.skip))
 
 
 def copy_as_csv(file: str, sheet: str | None, target: Path) -> tuple[str, ...]:

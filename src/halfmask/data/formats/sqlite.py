@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from halfmask.data.engines.sql import quote
-from halfmask.data.formats._rows import RowDatabase
+from halfmask.data.formats._databases import RowDatabase
 
 _FRACTIONS = ("REAL", "FLOA", "DOUB", "NUMERIC", "DECIMAL")
 

@@ -1,4 +1,7 @@
-"""Databases whose drivers give rows as Python objects (DB-API 2.0): the rows become Arrow batches, some at a time."""
+"""What databases share: one of their tables is read, or a query that the database runs.
+
+Drivers that give rows as Python objects (DB-API 2.0) are read some rows at a time, as Arrow batches.
+"""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,15 +13,62 @@ from typing import Any
 import pyarrow as pa
 
 from halfmask.data.engines.duckdb import DuckDBTable, StreamedTable, headline
-from halfmask.data.engines.streams import Stream
-from halfmask.data.formats import OpenRequest
-from halfmask.data.formats._tables import Tables
+from halfmask.data.formats import Format, OpenRequest
 from halfmask.data.source_table import SAMPLE_ROWS
-from halfmask.errors import ReadingError, SourceError
+from halfmask.errors import OptionError, ReadingError, SourceError
 
 _FETCH = 50_000
+_LISTED = 40
 _UNFIT = (pa.ArrowException, UnicodeError, OverflowError)
 Row = tuple[Any, ...]
+
+
+class Tables(Format):
+    """A database."""
+
+    options = frozenset({"table", "sql"})
+    database = True
+
+    def shown(self, source: str) -> str:
+        """Return the name of the database for messages, without a password."""
+        return source
+
+    @abstractmethod
+    def tables(self, asked: OpenRequest) -> Mapping[str, str]:
+        """Return the tables by name, and how a query names each."""
+
+    @abstractmethod
+    def read(self, asked: OpenRequest, origin: str, place: str) -> DuckDBTable:
+        """Return what a query has after FROM as a table of the connection; ``place`` is its name for messages."""
+
+    def open(self, asked: OpenRequest) -> DuckDBTable:
+        shown = self.shown(asked.found.source)
+        notes: tuple[str, ...] = ()
+        if asked.options.sql is not None:
+            origin, place = f"({asked.options.sql.strip().rstrip(';')})", f"{shown}, query"
+        else:
+            tables = self.tables(asked)
+            table = self._pick(shown, list(tables), asked.options.table)
+            notes = (f"table = {table}",) if asked.options.table is None else ()
+            origin, place = tables[table], f"{shown}, table {table}"
+        raw = self.read(asked, origin, place)
+        raw.notes, raw.origin = notes, origin
+        return raw
+
+    def _pick(self, shown: str, tables: list[str], asked: str | None) -> str:
+        """Return the table asked for, or the only one."""
+        if asked in tables:
+            return asked
+        listed = ", ".join(map(repr, tables[:_LISTED])) or "none"
+        if asked is not None:
+            message = f"{shown} has no table {asked!r} for `table`; it has {listed}"
+            raise OptionError(message, kind="missing", field="table", place=shown)
+        if not tables:
+            raise SourceError(f"{shown}: the database has no tables, so no readings", kind="empty", place=shown)
+        if len(tables) > 1:
+            message = f"{shown} has {len(tables)} tables; name one with `table`: {listed}"
+            raise OptionError(message, kind="several", field="table", place=shown)
+        return tables[0]
 
 
 class RowDatabase(Tables):
@@ -60,12 +110,8 @@ class RowDatabase(Tables):
                 yield _batch(some, schema, place, done)
                 done += len(some)
 
-        def open_stream(kept: Sequence[str]) -> Stream:
-            schema = pa.schema([(name, types[name]) for name in kept])
-            return Stream(schema, lambda: batches(schema))
-
         sample = pa.Table.from_batches([_batch(rows, pa.schema(list(types.items())), place, 0)])
-        return StreamedTable(asked.connection, place, open_stream, sample)
+        return StreamedTable(asked.connection, place, sample, batches)
 
     def _fetched(self, source: str, query: str) -> Iterator[tuple[list[str], list[Row]]]:
         """Yield the names of the columns with some rows at a time, once at least."""
