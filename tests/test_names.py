@@ -36,7 +36,6 @@ SAME_MODULE = {
     "errors": "halfmask.errors passes on the tree of the device",
     "setting": "a privacy setting: of the study, and of the device, which imports nothing of it",
     "spark": "Spark as an engine, and for the direct method",
-    "streams": "readings that an engine streams, and streams of random numbers",
 }
 """Names that two modules may have, and why. A command and its room's module may too, a mechanism and its sampler."""
 

@@ -82,7 +82,7 @@ def has_clock(text: str) -> bool:
 
 
 def is_compact(text: str) -> bool:
-    """Whether digits alone are a date of this or the last century: 20121231, 201212312330."""
+    """Return whether digits alone are a date of this or the last century: 20121231, 201212312330."""
     return text.isdigit() and "1950" <= text[:4] <= "2100" and _fits(text, COMPACT.get(len(text), ""))
 
 

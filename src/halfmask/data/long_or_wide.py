@@ -96,7 +96,7 @@ def _moments(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOpt
 
 
 def _local(text: str, formats: Sequence[str]) -> int:
-    """Microseconds of the wall clock of a time in the first of some formats that fits."""
+    """Return microseconds of the wall clock of a time in the first of some formats that fits."""
     moment = next((found for form in formats if (found := moment_of(text, form))), None)
     if moment is not None:
         return (moment - datetime(1970, 1, 1)) // timedelta(microseconds=1)

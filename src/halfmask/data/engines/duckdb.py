@@ -52,7 +52,7 @@ def connect(threads: int | None = None, memory_limit: str | None = None) -> duck
 
 @cache
 def _spill() -> Workplace:
-    """A folder of this process for readings that do not fit into memory; gone when it ends."""
+    """Return a folder of this process for readings that do not fit into memory; gone when it ends."""
     return Workplace()
 
 
