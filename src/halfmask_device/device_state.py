@@ -11,6 +11,8 @@ gets the same report under the same setting. What is lost is the detection of re
 counts.
 """
 
+import hmac
+import json
 import os
 import sqlite3
 import threading
@@ -18,9 +20,11 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from halfmask_device.errors import FileFormatError, OptionError, RunError
 from halfmask_device.private_files import create_once, own_folder, private
+from halfmask_device.random_bits import keyed
 from halfmask_device.reading_times import day_of
 from halfmask_device.secret import Keys, find_secret, keep, places
 
@@ -148,6 +152,32 @@ class State:
     def __del__(self) -> None:
         if getattr(self, "_connection", None) is not None:
             self.close()
+
+    def sealed(self, plain: dict[str, Any]) -> bytes:
+        """Return the content of a file as JSON, with a seal: a keyed hash, which shows that this device wrote it."""
+        return (json.dumps({**plain, "seal": self._seal(plain)}, indent=2) + "\n").encode()
+
+    def read_sealed(self, path: Path) -> dict[str, Any] | None:
+        """Return the content of a sealed file, or None if there is no file.
+
+        Raise a FileFormatError if this device did not write the content.
+        """
+        try:
+            plain = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise RunError(f"cannot read {path}: {error.strerror or error}", kind="read") from error
+        except ValueError as error:
+            raise FileFormatError(f"{path} is damaged ({error}): bring it back from a copy", kind="damaged") from error
+        seal = plain.pop("seal", None) if isinstance(plain, dict) else None
+        if not isinstance(seal, str) or not hmac.compare_digest(seal, self._seal(plain)):
+            message = f"{path} was changed by somebody without this device's secret: bring it back from a copy"
+            raise FileFormatError(message, kind="seal")
+        return dict(plain)
+
+    def _seal(self, plain: dict[str, Any]) -> str:
+        return keyed(self.keys.seal, b"terms", json.dumps(plain, sort_keys=True).encode()).hex()
 
     def _in_use(self) -> bool:
         return holds_device(self.folder) and not any(path.exists() for path in places(self.folder))

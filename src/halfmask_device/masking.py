@@ -104,19 +104,6 @@ class Channel:
             noises.append(noise)
         return Drawn(slots, tags, noises)
 
-    def slots(self, readings: Sequence[DatedReading]) -> list[int]:
-        """Return the slot of each reading, as `drawn` does, without drawing noise."""
-        found, keyed, named = list[int](), None, None
-        for sensor, time, day, key, _ in readings:
-            if sensor != named:
-                named, head = sensor, self.head + _written(sensor)
-            if key is not keyed:
-                keyed, slot_of = key, blake2s(key=key, person=b"slot", digest_size=8).copy
-            slot = slot_of()
-            slot.update(b"%b%d:%b" % (head, len(time), time.encode("utf-8", "surrogateescape")))
-            found.append((day << HASH) + (int.from_bytes(slot.digest(), "big") >> (64 - HASH)))
-        return found
-
 
 class Drawn(NamedTuple):
     """For each reading: its slot in the memory, its tag, and its noise in steps."""
@@ -174,7 +161,7 @@ def mask(
     drawn = channel.drawn(readings)
     with state.memory() as memory:
         gate, past = watch.gate(memory), [*past, *watch.past(memory)]
-        earlier = [slot for each in past for slot in each.slots(readings)] if gate is None else []
+        earlier = [slot for each in past for slot in each.drawn(readings).slots] if gate is None else []
         if gate is None and not known_tags(memory, earlier):
             memory.execute("SAVEPOINT quick")
             rows = sorted(zip(drawn.slots, drawn.tags, strict=True))

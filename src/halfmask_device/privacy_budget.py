@@ -8,7 +8,6 @@ from halfmask_device.device_state import State
 from halfmask_device.errors import OptionError
 from halfmask_device.lattice import exact_decimal
 from halfmask_device.private_files import replace
-from halfmask_device.sealed_files import read_sealed, sealed
 
 Window = Literal["day", "week", "month"]
 WINDOWS: tuple[Window, ...] = ("day", "week", "month")
@@ -56,7 +55,7 @@ def read_limit(state: State) -> Limit | None:
     path = state.limit
     if not path.exists():  # faster than opening the file, and called with every report
         return None
-    plain = read_sealed(path, state)
+    plain = state.read_sealed(path)
     return Limit(**plain) if plain else None
 
 
@@ -70,4 +69,4 @@ def write_limit(state: State, limit: Limit | None) -> None:
         if limit is None:
             state.limit.unlink(missing_ok=True)
         else:
-            replace(state.limit, sealed(asdict(limit), state))
+            replace(state.limit, state.sealed(asdict(limit)))

@@ -12,8 +12,7 @@ from halfmask_device.lattice import Value
 from halfmask_device.masking import Channel, DatedReading, mask
 from halfmask_device.membership import Membership
 from halfmask_device.privacy_ledger import Guard
-from halfmask_device.reading_times import moment
-from halfmask_device.zoned_times import aligned, instant_of
+from halfmask_device.reading_times import aligned, instant_of, moment
 
 BEYOND = "some readings lie outside the campaign's range and count as its end: are they in the campaign's unit?"
 

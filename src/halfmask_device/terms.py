@@ -13,7 +13,6 @@ from halfmask_device.errors import FileFormatError, OptionError, RunError, Sourc
 from halfmask_device.lattice import Lattice
 from halfmask_device.private_files import create_once
 from halfmask_device.private_files import replace as replace_file
-from halfmask_device.sealed_files import read_sealed, sealed
 from halfmask_device.setting import DeviceSetting, law
 
 FORMAT = "halfmask device"
@@ -231,7 +230,7 @@ def _check_menu(plain: Any, path: Path) -> None:
 def read_terms(state: State) -> Terms | None:
     """Return the stored terms, or None if there are none. Raise a FileFormatError if this device did not write them."""
     path = state.folder / FILE
-    plain = read_sealed(path, state)
+    plain = state.read_sealed(path)
     if plain is None:
         return None
     if plain["version"] != VERSION:
@@ -245,4 +244,4 @@ def _written(terms: Terms, state: State) -> bytes:
     lattice = {"step": terms.lattice.step, "low": terms.lattice.low, "high": terms.lattice.high}
     rest = {"columns": dict(terms.columns), "menu": dict(terms.menu), "past": list(terms.past)}
     plain = {"format": FORMAT, "version": VERSION, "setting": terms.setting, **lattice, **rest}
-    return sealed(plain, state)
+    return state.sealed(plain)

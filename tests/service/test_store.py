@@ -9,9 +9,8 @@ from halfmask.service.serve import initialise
 from halfmask.service.storage.booking_rows import EntryRow
 from halfmask.service.storage.databases import Sqlite
 from halfmask.service.storage.node_cell_rows import KnownRow
-from halfmask.service.storage.period_rows import ClosedRow
+from halfmask.service.storage.period_rows import ClosedRow, SnapshotRow
 from halfmask.service.storage.report_rows import ReportRow
-from halfmask.service.storage.snapshot_rows import SnapshotRow
 from halfmask.service.storage.sql_store import Store, open_store, prepare
 from halfmask.service.storage.table_versions import newest_version, version_of
 from halfmask.testing.database_contract import DATABASE_CHECKS

@@ -1,5 +1,6 @@
 """Requests about campaigns: consumers offer, list, pay, read and close; nodes send their cells."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +13,8 @@ from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
 from halfmask.service.report_decisions import book_reversal
 from halfmask.service.request import Call, Request, parse_json
 from halfmask.service.storage.booking_rows import EntryRow
-from halfmask.service.storage.statements import Plain
+from halfmask.service.storage.campaign_rows import UPSTREAM, CampaignRow
+from halfmask.service.storage.tables import Plain
 from halfmask.service.storage.transaction import Transaction
 from halfmask.service.tokens import new_name
 from halfmask.service.versioned_cells import shut
@@ -21,6 +23,9 @@ from halfmask_device.instants import instant_text
 ALWAYS = -(2**62)
 """The instant from which a campaign's first rewards apply."""
 MOST_VERSION = 2**63 - 1
+_ID = re.compile(r"[A-Za-z0-9_-]{1,32}", re.ASCII)
+_BESIDE = ("campaign", "later_rewards")
+"""Fields of an offer that are not terms."""
 
 
 def read_campaign(request: Request) -> dict[str, Any]:
@@ -34,6 +39,31 @@ def add_campaign(call: Call) -> Plain:
     key = call.tx.add_campaign(public, call.subject, terms, call.now)
     call.tx.put_schedule(key, ALWAYS, terms["rewards"])
     return {"campaign": public}
+
+
+def mirror(tx: Transaction, offer: Mapping[str, Any], consumer: int, now: int, sooner: int = 0) -> CampaignRow:
+    """Return the row of a copy of another node's campaign, with the same id and terms. Make it if it does not exist.
+
+    ``sooner``  minutes that are taken off its grace
+
+    Nothing is earned here, because a budget that two nodes spend could be spent twice.
+    """
+    public = offer.get("campaign")
+    if not isinstance(public, str) or not _ID.fullmatch(public):
+        raise unfit("campaign", "the campaign's id is not valid")
+    found = tx.campaign(public)
+    if found is not None:
+        if (found.consumer == UPSTREAM) != (consumer == UPSTREAM):
+            raise Refusal(409, "own_campaign", "the campaign is in this database in another way: take a new one")
+        return found
+    plain = {name: value for name, value in offer.items() if name not in _BESIDE}
+    grace = check_whole(plain.get("grace_minutes"), "grace_minutes", 0, 10**6) - sooner
+    terms = check_campaign(plain | {"rewards": {}, "budget": 0, "grace_minutes": max(grace, 0)})
+    tx.put_schedule(tx.add_campaign(public, consumer, terms, now), ALWAYS, {})
+    made = tx.campaign(public)
+    if made is None:
+        raise RuntimeError("a campaign that was made is missing")
+    return made
 
 
 def list_campaigns(call: Call) -> Plain:

@@ -12,7 +12,7 @@ from halfmask_device.protocol import Cell
 if TYPE_CHECKING:  # cells are counted without a database too
     from halfmask.service.campaign import Campaign
     from halfmask.service.storage.report_rows import ReportRow
-    from halfmask.service.storage.statements import Plain
+    from halfmask.service.storage.tables import Plain
 
 MOST_REPORTS = 2**53
 

@@ -15,7 +15,7 @@ from halfmask.merging import merged
 from halfmask.service.campaign import Campaign
 from halfmask.service.campaign_noise import LatticeNoise, cell_width
 from halfmask.service.cells import Cells
-from halfmask.service.storage.statements import Plain
+from halfmask.service.storage.tables import Plain
 from halfmask_device.protocol import Cell
 
 COVERAGE = 0.95

@@ -9,7 +9,7 @@ from halfmask.service.cells import Cells, read
 from halfmask.service.estimates import NORMAL, each_shown
 from halfmask.service.refusal import unfit
 from halfmask.service.storage.period_rows import ClosedRow
-from halfmask.service.storage.statements import Plain
+from halfmask.service.storage.tables import Plain
 
 MOST_PEOPLE = 10**12
 DIFFER = 0.05

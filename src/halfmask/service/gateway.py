@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 
 from halfmask.service.background_tasks import BackgroundTask, repeated
 from halfmask.service.campaign import Campaign
-from halfmask.service.campaign_copy import mirror
+from halfmask.service.campaign_requests import mirror
 from halfmask.service.service import Service
 from halfmask.service.storage.campaign_rows import UPSTREAM
 from halfmask.service.storage.node_cell_rows import KnownRow

@@ -7,9 +7,8 @@ from halfmask.service.campaign import Campaign, check_text, check_whole
 from halfmask.service.clock import DAY
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
 from halfmask.service.request import Call
-from halfmask.service.storage.identity_rows import Role
-from halfmask.service.storage.participant_rows import ProducerRow
-from halfmask.service.storage.statements import Plain
+from halfmask.service.storage.identity_rows import ProducerRow, Role
+from halfmask.service.storage.tables import Plain
 from halfmask.service.tokens import digest, issue, new_name, new_secret
 from halfmask.service.versioned_cells import shut
 from halfmask_device.instants import Instant, instant_text, parse_instant

@@ -22,7 +22,7 @@ from halfmask.service.http.read_request import LONGEST_TOKEN, MOST_BYTES, too_la
 from halfmask.service.mqtt import QOS, Broker, receipts_topic, reports_topic
 from halfmask.service.refusal import Refusal, forbidden, unauthenticated
 from halfmask.service.service import Service
-from halfmask.service.storage.statements import Plain
+from halfmask.service.storage.tables import Plain
 from halfmask.service.tokens import digest
 from halfmask.service.writer import Writer
 

@@ -18,15 +18,14 @@ from starlette.concurrency import run_in_threadpool
 from halfmask.errors import HalfmaskError, OptionError
 from halfmask.service.background_tasks import BackgroundTask, repeated
 from halfmask.service.campaign import Campaign, check_text, check_whole
-from halfmask.service.campaign_copy import mirror
-from halfmask.service.campaign_requests import MOST_VERSION, offer_of
+from halfmask.service.campaign_requests import MOST_VERSION, mirror, offer_of
 from halfmask.service.cells import check_cells, plain
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
 from halfmask.service.request import Call
 from halfmask.service.service import Service
 from halfmask.service.storage.campaign_rows import UNGIVEN, UPSTREAM
 from halfmask.service.storage.node_cell_rows import KnownRow
-from halfmask.service.storage.statements import Plain
+from halfmask.service.storage.tables import Plain
 from halfmask.service.storage.transaction import Transaction
 from halfmask.service.tokens import digest
 from halfmask.service.versioned_cells import MANY, OWN, Noted, changed, note_last, recent

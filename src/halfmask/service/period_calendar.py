@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -13,13 +13,6 @@ from halfmask_device.instants import EPOCH, Instant, of_datetime
 
 KINDS = ("hour", "day", "week", "month", "year")
 HOUR = 60 * MINUTE
-_HOUR_KEY = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d)Z", re.ASCII)
-_KEYS = {
-    "day": re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII),
-    "week": re.compile(r"(\d{4})-W(\d\d)", re.ASCII),
-    "month": re.compile(r"(\d{4})-(\d\d)", re.ASCII),
-    "year": re.compile(r"(\d{4})", re.ASCII),
-}
 
 
 @dataclass(frozen=True)
@@ -66,11 +59,11 @@ class Calendar:
         if self.kind == "hour":
             return _hour(instant // HOUR * HOUR)
         day = (EPOCH + timedelta(microseconds=instant)).astimezone(self.zone).date()
-        span = self.span_at(self._first_day(day))
+        span = self.span_at(self._first_day(self._key(day)))
         while instant < span.begins:
-            span = self.span_at(self._first_day(self._day(span) - timedelta(days=1)))
+            span = self.span_at(self._first_day(self._key(self._first_day(span.key) - timedelta(days=1))))
         while instant >= span.ends:
-            span = self.span_at(self._next(self._day(span)))
+            span = self.span_at(self._next(self._first_day(span.key)))
         return span
 
     def spans(self, begins: Instant, ends: Instant) -> Iterator[Span]:
@@ -84,27 +77,25 @@ class Calendar:
         """Return the period of this name, or None if the calendar does not have it."""
         try:
             if self.kind == "hour":
-                match = _HOUR_KEY.fullmatch(key)
-                if not match:
-                    return None
-                moment = datetime.fromisoformat(match[1]).replace(hour=int(match[2]), tzinfo=UTC)
-                return _hour(of_datetime(moment))
-            found = _KEYS[self.kind].fullmatch(key)
-            span = self.span_at(self._parsed([int(part) for part in found.groups()])) if found else None
-        except (ValueError, OverflowError):
+                span = _hour(of_datetime(datetime.fromisoformat(key)) // HOUR * HOUR)
+            else:
+                span = self.span_at(self._first_day(key))
+        except (ValueError, OverflowError, TypeError, IndexError):
             return None
-        return span if span and span.key == key and span.begins < span.ends else None
+        return span if span.key == key and span.begins < span.ends else None
 
     def number_of(self, span: Span) -> int:
         """Return the period's number: the next period has the next number. A day that was skipped has one too."""
         if self.kind == "hour":
             return span.begins // HOUR
-        first = self._day(span)
+        first = self._first_day(span.key)
         if self.kind in ("day", "week"):
             return first.toordinal() // (7 if self.kind == "week" else 1)
         return 12 * first.year + first.month if self.kind == "month" else first.year
 
-    def _parsed(self, numbers: list[int]) -> date:
+    def _first_day(self, key: str) -> date:
+        """Return the first local day of the period with a name that this calendar gives."""
+        numbers = [int(part) for part in re.findall(r"\d+", key)]
         if self.kind == "week":
             return date.fromisocalendar(numbers[0], numbers[1], 1)
         return date(*[*numbers, 1, 1][:3])
@@ -115,17 +106,6 @@ class Calendar:
 
     def _midnight(self, day: date) -> Instant:
         return of_datetime(datetime(day.year, day.month, day.day, tzinfo=self.zone))
-
-    def _day(self, span: Span) -> date:
-        """Return the first local day of a period that this calendar made."""
-        return self._parsed([int(part) for part in re.findall(r"\d+", span.key)])
-
-    def _first_day(self, day: date) -> date:
-        if self.kind == "week":
-            return day - timedelta(days=day.weekday())
-        if self.kind == "month":
-            return day.replace(day=1)
-        return day.replace(month=1, day=1) if self.kind == "year" else day
 
     def _next(self, first: date) -> date:
         if self.kind == "month":

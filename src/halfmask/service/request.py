@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from halfmask.service.campaign import Campaign
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
 from halfmask.service.storage.campaign_rows import UNGIVEN
-from halfmask.service.storage.identity_rows import Identity, Role
-from halfmask.service.storage.participant_rows import ProducerRow
+from halfmask.service.storage.identity_rows import Identity, ProducerRow, Role
 from halfmask.service.storage.transaction import Transaction
 from halfmask_device.instants import Instant
 

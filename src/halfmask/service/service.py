@@ -45,8 +45,6 @@ class Service:
         self.stopping = False
         """Whether the process is stopping, so that streams must end."""
         self._campaigns: dict[int | str, Campaign] = {}
-        self._unsure: list[int | str] = []
-        """Names of campaigns that were cached since the last commit. Their transaction may still be undone."""
 
     @cached_property
     def name(self) -> str:
@@ -63,19 +61,12 @@ class Service:
         found = self._campaigns.get(key)
         if found is None and (row := tx.campaign(key)) is not None:
             found = Campaign(*row, peered=bool(self.node) and row.consumer != UPSTREAM)
-            self._unsure += (row.key, row.public)
             self._campaigns[row.key] = self._campaigns[row.public] = found
         return found
 
-    def committed(self) -> None:
-        """Keep what was cached in the last transaction."""
-        self._unsure.clear()
-
     def undone(self) -> None:
-        """Forget what was cached in a transaction, or a part of it, that was undone."""
-        for key in self._unsure:
-            self._campaigns.pop(key, None)
-        self._unsure.clear()
+        """Forget the cached campaigns: one of them may have been made in the transaction that was undone."""
+        self._campaigns.clear()
 
     def campaign_of(self, tx: Transaction, key: int) -> Campaign:
         found = self.campaign(tx, key)

@@ -34,7 +34,7 @@ from scipy.special import ndtr, ndtri
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.service.estimates import NORMAL
 from halfmask.service.period_calendar import HOUR
-from halfmask.service.storage.statements import Plain
+from halfmask.service.storage.tables import Plain
 from halfmask.streams import stream
 
 LENGTHS = {"hour": HOUR, "day": 24 * HOUR, "week": 168 * HOUR, "month": 731 * HOUR, "year": 8766 * HOUR}

@@ -15,7 +15,7 @@ from halfmask.service.campaign import Campaign
 from halfmask.service.cells import count, merge, negated, plain, read
 from halfmask.service.estimates import period_entry
 from halfmask.service.period_calendar import Span
-from halfmask.service.storage.snapshot_rows import SnapshotRow
+from halfmask.service.storage.period_rows import SnapshotRow
 from halfmask.service.storage.transaction import Transaction
 
 STAYS = 0

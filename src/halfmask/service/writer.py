@@ -154,7 +154,6 @@ class Writer:
         except BaseException:
             self.service.undone()
             raise
-        self.service.committed()
         return results
 
     def _alone(self, tx: Transaction, work: Work) -> Any:

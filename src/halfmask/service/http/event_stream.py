@@ -17,7 +17,7 @@ from halfmask.service.refusal import Refusal, unfit
 from halfmask.service.request import Call, Request
 from halfmask.service.service import Service
 from halfmask.service.storage.sql_store import StoreGoneError
-from halfmask.service.storage.statements import Plain
+from halfmask.service.storage.tables import Plain
 
 POLL = 0.25
 """Seconds between two checks for new events."""

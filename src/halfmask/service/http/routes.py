@@ -9,7 +9,7 @@ from halfmask.service import membership_requests as members
 from halfmask.service import peers
 from halfmask.service.request import Call, Request
 from halfmask.service.storage.identity_rows import Role
-from halfmask.service.storage.statements import Plain
+from halfmask.service.storage.tables import Plain
 
 ALL: tuple[Role, ...] = ("operator", "consumer", "producer", "node")
 

@@ -5,9 +5,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Column, Index, String, func, select
 
-from halfmask.service.storage.participant_rows import producers
-from halfmask.service.storage.statements import Statements
-from halfmask.service.storage.tables import numbered, table, text, whole
+from halfmask.service.storage.identity_rows import producers
+from halfmask.service.storage.tables import Statements, numbered, table, text, whole
 from halfmask_device.instants import Instant
 
 entries = table(

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import CheckConstraint, PrimaryKeyConstraint, bindparam, select, update
 
-from halfmask.service.storage.statements import Plain, Statements, dump
-from halfmask.service.storage.tables import long_text, numbered, table, text, whole
+from halfmask.service.storage.tables import Plain, Statements, dump, long_text, numbered, table, text, whole
 from halfmask_device.instants import Instant
 
 UNGIVEN, UPSTREAM = 0, -1

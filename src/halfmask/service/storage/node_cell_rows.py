@@ -8,8 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import Column, Index, PrimaryKeyConstraint, String, delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from halfmask.service.storage.statements import Plain, Statements, among, chunks, dump
-from halfmask.service.storage.tables import long_text, table, text, whole
+from halfmask.service.storage.tables import Plain, Statements, among, chunks, dump, long_text, table, text, whole
 
 facts = table("facts", Column("name", String(64), primary_key=True), text("value", 200))
 known = table(

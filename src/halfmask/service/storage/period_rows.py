@@ -1,13 +1,12 @@
-"""Closed periods, and the events that tell of them."""
+"""Closed periods, snapshots of open periods in live campaigns, and the events that tell of both."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Index, PrimaryKeyConstraint, bindparam, insert, select
+from sqlalchemy import Index, PrimaryKeyConstraint, bindparam, delete, insert, select
 
-from halfmask.service.storage.statements import Plain, Statements, chunks, dump
-from halfmask.service.storage.tables import long_text, numbered, table, text, whole
+from halfmask.service.storage.tables import Plain, Statements, chunks, dump, long_text, numbered, table, text, whole
 from halfmask_device.instants import Instant
 
 closed = table(
@@ -21,12 +20,49 @@ closed = table(
     PrimaryKeyConstraint("campaign", "period"),
 )
 events = table("events", numbered(), whole("campaign"), text("period", 24), Index("events_of", "campaign", "id"))
+looks = table(
+    "looks",
+    whole("campaign"),
+    text("period", 24),
+    whole("number"),
+    long_text("cells"),
+    long_text("entry"),
+    PrimaryKeyConstraint("campaign", "period"),
+)
+touched = table(
+    "touched",
+    whole("campaign"),
+    text("period", 24),
+    whole("producer"),
+    PrimaryKeyConstraint("campaign", "period", "producer"),
+)
+shown = table(
+    "shown",
+    whole("campaign"),
+    text("period", 24),
+    whole("producer"),
+    long_text("cells"),
+    long_text("looks"),
+    whole("gone"),
+    PrimaryKeyConstraint("campaign", "period", "producer"),
+)
 
 
 class ClosedRow(NamedTuple):
     period: str
     begins: Instant
     closed: Instant
+    cells: Plain
+    entry: Plain
+
+
+class SnapshotRow(NamedTuple):
+    """The snapshot of an open period in a live campaign: its cells when enough producers had last changed it.
+
+    ``number`` counts the snapshots of the period, from 1.
+    """
+
+    number: int
     cells: Plain
     entry: Plain
 
@@ -65,6 +101,67 @@ class PeriodStatements(Statements):
         c = events.c
         query = select(c.id, c.period).where(c.campaign == campaign, c.id > after).order_by(c.id)
         return [(row[0], row[1]) for row in self._do(query)]
+
+    def snapshots(self, campaign: int) -> dict[str, SnapshotRow]:
+        c = looks.c
+        rows = self._do(select(c.period, c.number, c.cells, c.entry).where(c.campaign == campaign))
+        return {row[0]: SnapshotRow(row[1], json.loads(row[2]), json.loads(row[3])) for row in rows}
+
+    def put_snapshot(self, campaign: int, period: str, row: SnapshotRow) -> None:
+        texts = {"cells": dump(row.cells), "entry": dump(row.entry)}
+        self._replace(looks, campaign=campaign, period=period, number=row.number, **texts)
+
+    def touch(self, campaign: int, period: str, producers: Sequence[int]) -> int:
+        """Record that these producers changed the period since its last snapshot. Return how many have."""
+        known = set(self.touched(campaign, period))
+        new = [each for each in dict.fromkeys(producers) if each not in known]
+        if new:
+            rows = [{"campaign": campaign, "period": period, "producer": each} for each in new]
+            self._do(insert(touched), rows)
+        return len(known) + len(new)
+
+    def untouch(self, campaign: int, period: str, producers: Sequence[int]) -> None:
+        c = touched.c
+        for part in chunks(list(producers)):
+            self._do(delete(touched).where(c.campaign == campaign, c.period == period, c.producer.in_(part)))
+
+    def touched(self, campaign: int, period: str) -> list[int]:
+        c = touched.c
+        return list(self._do(select(c.producer).where(c.campaign == campaign, c.period == period)).scalars())
+
+    def shown(self, campaign: int, period: str, producers: Sequence[int]) -> dict[int, Plain]:
+        """Return the cells of these producers in the last snapshot."""
+        c = shown.c
+        found: dict[int, Plain] = {}
+        for part in chunks(list(producers)):
+            where = (c.campaign == campaign, c.period == period, c.producer.in_(part), c.gone == 0)
+            found |= {row[0]: json.loads(row[1]) for row in self._do(select(c.producer, c.cells).where(*where))}
+        return found
+
+    def put_shown(self, campaign: int, period: str, number: int, cells: Mapping[int, Plain]) -> None:
+        """Store the cells of producers in the snapshot with this number; empty for a producer who withdrew."""
+        c = shown.c
+        before: dict[int, list[int]] = {}
+        for part in chunks(list(cells)):
+            where = (c.campaign == campaign, c.period == period, c.producer.in_(part))
+            before |= {row[0]: json.loads(row[1]) for row in self._do(select(c.producer, c.looks).where(*where))}
+            self._do(delete(shown).where(*where))
+        rows = [
+            (campaign, period, each, dump(own), json.dumps([*before.get(each, []), number]), int(not own))
+            for each, own in cells.items()
+            if own or each in before
+        ]
+        self._insert(shown, rows)
+
+    def changes(self, campaign: int, period: str) -> dict[int, tuple[list[int], bool]]:
+        """Return per producer ever shown the numbers of the snapshots that changed it, and whether it is gone."""
+        c = shown.c
+        rows = self._do(select(c.producer, c.looks, c.gone).where(c.campaign == campaign, c.period == period))
+        return {row[0]: (json.loads(row[1]), bool(row[2])) for row in rows}
+
+    def forget_live(self, campaign: int, period: str) -> None:
+        for each in (looks, touched, shown):
+            self._do(delete(each).where(each.c.campaign == campaign, each.c.period == period))
 
 
 _CLOSED_KEYS = select(closed.c.period).where(

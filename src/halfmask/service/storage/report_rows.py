@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import PrimaryKeyConstraint, and_, delete, select
 
 from halfmask.service.storage.databases import Stored
-from halfmask.service.storage.participant_rows import producers
-from halfmask.service.storage.statements import Statements, chunks
-from halfmask.service.storage.tables import table, text, whole
+from halfmask.service.storage.identity_rows import producers
+from halfmask.service.storage.tables import Statements, chunks, table, text, whole
 from halfmask_device.instants import Instant
 
 FETCH = 10_000

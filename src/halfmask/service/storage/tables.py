@@ -1,10 +1,24 @@
-"""How tables are declared. Times are instants in microseconds. Counts that may exceed 64 bits are JSON text."""
+"""How tables are declared, and what all groups of statements share: a connection, and helpers for keys and JSON.
 
+Times are instants in microseconds. Counts that may exceed 64 bits are JSON text.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, Integer, MetaData, String, Table, Text
+from sqlalchemy import BigInteger, Column, Connection, Integer, MetaData, String, Table, Text, delete, insert
 from sqlalchemy.dialects.mysql import LONGTEXT
 from sqlalchemy.schema import SchemaItem
+
+from halfmask.service.storage.databases import database_of
+
+Plain = dict[str, Any]
+"""A JSON object."""
+CHUNK = 512
+"""Keys per statement."""
+MANY = 64
 
 metadata = MetaData()
 
@@ -31,3 +45,50 @@ def long_text(name: str) -> Column[object]:
 def numbered() -> Column[object]:
     """Return the column ``id``, which the database numbers. SQLite does so only for the type INTEGER."""
     return Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True)
+
+
+class Statements:
+    """A group of statements on one connection. The store begins and ends the transaction.
+
+    ``alone``  whether nobody else can write since it began; if not, what was read before `lock` may have changed
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._database = database_of(connection)
+        self.alone = self._database.one_writer
+        self._do = connection.execute
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """Begin a part of the transaction that is undone alone if an error is raised within."""
+        with self.connection.begin_nested():
+            yield
+
+    def _insert(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Insert rows of all columns except the one that the database numbers, as fast as it can."""
+        self._database.insert(self.connection, table, rows)
+
+    def _number(self, table: Table, **row: Any) -> int:
+        """Insert a row and return the number that the database gave it."""
+        (key,) = self._do(insert(table).values(row)).inserted_primary_key or (0,)
+        return int(key)
+
+    def _replace(self, table: Table, **row: Any) -> None:
+        """Insert a row in place of the one with the same primary key, if there is one."""
+        self._do(delete(table).where(*(column == row[column.name] for column in table.primary_key)))
+        self._do(insert(table).values(row))
+
+
+def dump(value: Mapping[Any, Any]) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def chunks(keys: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(keys), CHUNK):
+        yield keys[start : start + CHUNK]
+
+
+def among(column: Any, keys: Sequence[str]) -> Any:
+    """Return a condition that sorted keys fulfil. For many it is a range: faster, but it may match other keys."""
+    return column.between(keys[0], keys[-1]) if len(keys) > MANY else column.in_(keys)

@@ -8,21 +8,17 @@ from halfmask.service.storage.booking_rows import BookingStatements
 from halfmask.service.storage.campaign_rows import CampaignStatements
 from halfmask.service.storage.identity_rows import IdentityStatements
 from halfmask.service.storage.node_cell_rows import NodeCellStatements, known, node_cells
-from halfmask.service.storage.participant_rows import ParticipantStatements
-from halfmask.service.storage.period_rows import PeriodStatements
+from halfmask.service.storage.period_rows import PeriodStatements, looks, touched
 from halfmask.service.storage.report_rows import ReportStatements
-from halfmask.service.storage.snapshot_rows import SnapshotStatements, looks, touched
-from halfmask.service.storage.statements import among, chunks, dump
+from halfmask.service.storage.tables import among, chunks, dump
 
 
 class Transaction(
     IdentityStatements,
     CampaignStatements,
-    ParticipantStatements,
     ReportStatements,
     BookingStatements,
     PeriodStatements,
-    SnapshotStatements,
     NodeCellStatements,
 ):
     """Everything that is read or written together. The store begins and ends it."""
