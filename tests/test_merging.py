@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from halfmask.evaluation.direct.sample_state import LocalState
 from halfmask.merging import Mergeable, merged
 from halfmask.profiles.profile import Profile
-from halfmask.service.cells import plain, read
+from halfmask.service.cells import plain_cells, read
 from halfmask_device.protocol import Cell
 from tests.evaluation.same_answer import frame, opened
 
@@ -76,8 +76,8 @@ def test_merging_keeps_its_laws(kind: Kind, a: Part, b: Part, c: Part) -> None:
 
 def test_wire_forms_come_back() -> None:
     cells = {"A": cell([3, 4]), "N": cell([1])}
-    assert read(plain(cells)) == cells
-    assert plain(cells)["N"] == {"reports": 1, "producers": 1, "sum": 1, "squares": 1}
+    assert read(plain_cells(cells)) == cells
+    assert plain_cells(cells)["N"] == {"reports": 1, "producers": 1, "sum": 1, "squares": 1}
 
 
 def mergeable(value: Mergeable) -> Mergeable:

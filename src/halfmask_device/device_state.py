@@ -26,7 +26,7 @@ from halfmask_device.errors import FileFormatError, OptionError, RunError
 from halfmask_device.private_files import create_once, own_folder, private
 from halfmask_device.random_bits import keyed
 from halfmask_device.reading_times import day_of
-from halfmask_device.secret import Keys, find_secret, keep, places
+from halfmask_device.secret import Keys, find_secret, places, store_secret
 
 TERMS = "terms.json"
 LIMIT = "limit.json"
@@ -81,7 +81,7 @@ class State:
         """Delete the keys of all days before ``before``; the hashes stored for those days can no longer be checked."""
         with self._plainly():
             self.secret = self.secret.forget(before)
-            keep(self.folder, self.secret)
+            store_secret(self.folder, self.secret)
             self.keys = Keys(self.secret)
 
     def forget_before(self, date: str) -> None:

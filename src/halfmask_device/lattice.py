@@ -30,8 +30,10 @@ class Lattice:
     step: str
     low: str
     high: str
-    _unit: Fraction = field(init=False, repr=False, compare=False)
-    _ends: tuple[int, int] = field(init=False, repr=False, compare=False)
+    unit: Fraction = field(init=False, repr=False, compare=False)
+    """The step as an exact fraction."""
+    ends: tuple[int, int] = field(init=False, repr=False, compare=False)
+    """Low and high, in steps."""
     _places: int = field(init=False, repr=False, compare=False)
     _scales: list[tuple[int, int]] = field(init=False, repr=False, compare=False)
     _memo: dict[str | float, int] = field(init=False, repr=False, compare=False, default_factory=dict)
@@ -56,23 +58,11 @@ class Lattice:
             raise OptionError(
                 f"low {self.low} is not below high {self.high}: readings need a range", kind="range", field="low"
             )
-        object.__setattr__(self, "_unit", unit)
         scales = [(1 / unit / 10**places).as_integer_ratio() for places in range(_MOST_DIGITS + 1)]
-        object.__setattr__(self, "_scales", scales)
-        object.__setattr__(self, "_places", next(n for n in count() if (unit * 10**n).denominator == 1))
-        object.__setattr__(self, "_ends", (int(ends[0]), int(ends[1])))
-        for name, number in (("step", 1), ("low", self._ends[0]), ("high", self._ends[1])):
-            object.__setattr__(self, name, self.text(number))
-
-    @property
-    def unit(self) -> Fraction:
-        """Return the step as an exact fraction."""
-        return self._unit
-
-    @property
-    def ends(self) -> tuple[int, int]:
-        """Low and high, in steps."""
-        return self._ends
+        places = next(n for n in count() if (unit * 10**n).denominator == 1)
+        low, high = map(int, ends)
+        vars(self).update(unit=unit, ends=(low, high), _scales=scales, _places=places)  # it is frozen from here on
+        vars(self).update(step=self.text(1), low=self.text(low), high=self.text(high))
 
     def steps(self, value: Value, place: str = "the reading") -> int | None:
         """Return the reading in steps: the nearest lattice point, halves rounded up, clipped to the range.
@@ -97,12 +87,12 @@ class Lattice:
             raise ReadingError(
                 f"{place} is not a number: write it like 0.512, or leave it empty if it is missing", kind="number"
             )
-        number, (low, high) = Decimal(text), self._ends
-        if not number or number.adjusted() < math.log10(self._unit) - 2:  # avoids huge powers of ten
+        number, (low, high) = Decimal(text), self.ends
+        if not number or number.adjusted() < math.log10(self.unit) - 2:  # avoids huge powers of ten
             return min(max(0, low), high)
         if number.adjusted() > 2 * _MOST_DIGITS:
             return high if number > 0 else low
-        return min(max(floor(Fraction(number) / self._unit + Fraction(1, 2)), low), high)
+        return min(max(floor(Fraction(number) / self.unit + Fraction(1, 2)), low), high)
 
     def _plain_steps(self, value: str | float) -> int | None:
         """Return `steps` of a plain decimal like 12.345, fast and in integers; None for any other spelling."""
@@ -114,13 +104,13 @@ class Lattice:
             return None
         numerator, denominator = self._scales[len(fraction)]
         number = -int(digits) if negative else int(digits)
-        steps, (low, high) = (2 * number * numerator + denominator) // (2 * denominator), self._ends
+        steps, (low, high) = (2 * number * numerator + denominator) // (2 * denominator), self.ends
         return low if steps < low else high if steps > high else steps
 
     def text(self, steps: int) -> str:
         """Return a number of steps as an exact decimal with as many places as the step."""
         places = self._places
-        digits = str(abs(steps) * int(self._unit * 10**places)).zfill(places + 1)
+        digits = str(abs(steps) * int(self.unit * 10**places)).zfill(places + 1)
         sign = "-" if steps < 0 else ""
         return f"{sign}{digits[:-places]}.{digits[-places:]}" if places else sign + digits
 

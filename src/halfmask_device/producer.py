@@ -11,7 +11,7 @@ from halfmask_device.lattice import Lattice, Value
 from halfmask_device.masking import PREPARE, Channel, mask
 from halfmask_device.privacy_ledger import Guard
 from halfmask_device.random_bits import Bits
-from halfmask_device.reading_times import UNDATED, moment
+from halfmask_device.reading_times import UNDATED, normalized_time
 from halfmask_device.setting import DeviceSetting, law, unmasked_warning
 from halfmask_device.terms import Terms, hold_to
 
@@ -94,11 +94,11 @@ class Producer:
         for row, reading in enumerate(batch):
             time, value = reading[0], reading[1]
             try:
-                when, day = moment(time)
+                when, day = normalized_time(time)
                 steps = lattice.steps(value)
                 key = days.get(day) or keys.of(day)
             except ReadingError:  # again, now with the row and column for the error; formatting them each time is slow
-                when, day = moment(time, f"row {first + row}, column {time_column}: the time")
+                when, day = normalized_time(time, f"row {first + row}, column {time_column}: the time")
                 steps = lattice.steps(value, f"row {first + row}, column {value_column}: the reading")
                 key = keys.of(day, f"row {first + row}, column {time_column}: the time")
             if steps is not None:

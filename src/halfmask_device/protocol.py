@@ -33,7 +33,7 @@ class MessageError(InputError):
         self.field = field
 
 
-def instant(text: object, field: str = "time") -> Instant:
+def read_instant(text: object, field: str = "time") -> Instant:
     """Return the instant of an RFC 3339 time with an offset."""
     found = parse_instant(text) if isinstance(text, str) else None
     if found is None:
@@ -135,7 +135,7 @@ class CampaignTerms:
             raise MessageError("live", "is neither true nor false")
         if keep not in ("until_closed", "always"):
             raise MessageError("keep_reports", "is neither until_closed nor always")
-        begins, ends = (instant(body.get(name), name) for name in ("begins", "ends"))
+        begins, ends = (read_instant(body.get(name), name) for name in ("begins", "ends"))
         if begins >= ends:
             raise MessageError("ends", "is not after begins")
         lattice = _lattice(body.get("lattice"))
@@ -163,10 +163,10 @@ class CampaignTerms:
 
     def terms_hash(self) -> str:
         """Return the SHA-256 of the canonical JSON of `terms` as hexadecimal text."""
-        return hashlib.sha256(canonical(self.terms())).hexdigest()
+        return hashlib.sha256(canonical_json(self.terms())).hexdigest()
 
 
-def canonical(plain: object) -> bytes:
+def canonical_json(plain: object) -> bytes:
     """Return JSON with sorted keys and no spaces, in UTF-8: equal content gives equal bytes."""
     return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 

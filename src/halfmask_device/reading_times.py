@@ -23,7 +23,7 @@ _days: dict[str, int] = {}
 _clocks: dict[str, str] = {}
 
 
-def moment(text: str, place: str = "the time") -> tuple[str, int]:
+def normalized_time(text: str, place: str = "the time") -> tuple[str, int]:
     """Return a time in its normalized spelling, and its day since 1970, both in UTC if the time has an offset.
 
     It accepts ISO 8601, and seconds or milliseconds since 1970 (10 or 13 digits). A text without a date that can be
@@ -109,7 +109,7 @@ def aligned(when: int, zone: str, minutes: int) -> bool:
 
 def instant_of(time: str, zone: str | None, place: str) -> int:
     """Return microseconds since 1970; a time without an offset is read in the time zone ``zone``."""
-    text, day = moment(time, place)
+    text, day = normalized_time(time, place)
     found = datetime.fromisoformat(text) if day >= 0 else None
     if found is None:
         raise ReadingError(

@@ -12,7 +12,7 @@ from halfmask_device.lattice import Value
 from halfmask_device.masking import Channel, DatedReading, mask
 from halfmask_device.membership import Membership
 from halfmask_device.privacy_ledger import Guard
-from halfmask_device.reading_times import aligned, instant_of, moment
+from halfmask_device.reading_times import aligned, instant_of, normalized_time
 
 BEYOND = "some readings lie outside the campaign's range and count as its end: are they in the campaign's unit?"
 
@@ -101,4 +101,4 @@ class CampaignQueue:
 def _read(time: str, zone: str | None) -> tuple[int, str, str, int]:
     """Return a time as an instant, as the text that is sent, in the normalized spelling that is hashed, and its day."""
     when = instant_of(time, zone, "the time")
-    return when, instant_text(when), *moment(instant_text(when))
+    return when, instant_text(when), *normalized_time(instant_text(when))

@@ -118,11 +118,11 @@ def find_secret(folder: Path, in_use: Callable[[], bool]) -> Secret:
         raise OptionError(
             f"{inside} and {beside} are of two devices: remove the one that does not belong here", kind="two_devices"
         )
-    keep(folder, latest)
+    store_secret(folder, latest)
     return latest
 
 
-def keep(folder: Path, secret: Secret) -> None:
+def store_secret(folder: Path, secret: Secret) -> None:
     """Write the secret to each of the two places that has no secret or an older link."""
     for path in places(folder):
         stored = None

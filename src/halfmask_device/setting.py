@@ -53,7 +53,7 @@ class Setting(ABC):
     @classmethod
     def parse(cls, text: str) -> Self:
         """Parse ``mechanism:p1,p2,...``, ``none`` or ``clip:lo,hi/inner``."""
-        mechanism, parameters, inner = parts(text)
+        mechanism, parameters, inner = split_setting(text)
         return cls(mechanism, parameters, None if inner is None else cls.parse(inner))
 
     def __str__(self) -> str:
@@ -78,7 +78,7 @@ class Setting(ABC):
         return self.mechanism, self.parameters, () if self.inner is None else self.inner._order
 
 
-def parts(text: str) -> tuple[str, tuple[float, ...], str | None]:
+def split_setting(text: str) -> tuple[str, tuple[float, ...], str | None]:
     """Return the mechanism, the numbers and the text of the inner setting, if any, of a written setting."""
     outer, slash, inner = text.strip().partition("/")
     if "/" in inner:
@@ -124,7 +124,7 @@ class DeviceSetting(Setting):
 
 @lru_cache(maxsize=1024)
 def _parsed(text: str) -> DeviceSetting:
-    mechanism, parameters, inner = parts(text)
+    mechanism, parameters, inner = split_setting(text)
     return DeviceSetting(mechanism, parameters, None if inner is None else _parsed(inner))
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from halfmask_device import reading_times
 from halfmask_device.decimals import SLACK, money, upwards
-from halfmask_device.reading_times import moment
+from halfmask_device.reading_times import normalized_time
 from tests.refusals import refused
 
 
@@ -49,15 +49,15 @@ CLOCKS = ("T00:30:00", " 00:30:00", "T00:30:00Z", "T00:30:00+00:00", "T00:30", "
 def test_a_time_is_read_alike_at_first_and_from_memory(clock: str) -> None:
     reading_times._days.clear()
     reading_times._clocks.clear()
-    first = moment("2026-11-16" + clock)
+    first = normalized_time("2026-11-16" + clock)
     for each in CLOCKS:
-        moment("2026-11-17" + each)
-    assert moment("2026-11-16" + clock) == first
+        normalized_time("2026-11-17" + each)
+    assert normalized_time("2026-11-16" + clock) == first
     with refused("reading.time_of_day"):
-        moment(clock[1:6])
+        normalized_time(clock[1:6])
 
 
 def test_memory_knows_no_date_that_is_none() -> None:
-    moment("2026-02-27T12:00:00")
-    assert moment("2026-02-30T12:00:00") == ("2026-02-30T12:00:00", reading_times.UNDATED)
-    assert moment("2026-02-27T25:00:00")[1] == reading_times.UNDATED
+    normalized_time("2026-02-27T12:00:00")
+    assert normalized_time("2026-02-30T12:00:00") == ("2026-02-30T12:00:00", reading_times.UNDATED)
+    assert normalized_time("2026-02-27T25:00:00")[1] == reading_times.UNDATED

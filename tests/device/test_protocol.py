@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halfmask_device.instants import instant_text
-from halfmask_device.protocol import CampaignTerms, Cell, MessageError, ReportResult, instant
+from halfmask_device.protocol import CampaignTerms, Cell, MessageError, ReportResult, read_instant
 from tests.refusals import refused
 
 OFFER: dict[str, Any] = {
@@ -39,8 +39,8 @@ def test_instants_are_exact_whatever_the_offset(local: datetime, minutes: int) -
     sign, (hours, rest) = "-" if minutes < 0 else "+", divmod(abs(minutes), 60)
     text = f"{local.isoformat()}{sign}{hours:02}:{rest:02}"
     exact = (local - timedelta(minutes=minutes)).replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)
-    assert instant(text) == exact // timedelta(microseconds=1)
-    assert instant(instant_text(instant(text))) == instant(text)
+    assert read_instant(text) == exact // timedelta(microseconds=1)
+    assert read_instant(instant_text(read_instant(text))) == read_instant(text)
 
 
 @pytest.mark.parametrize(
@@ -52,13 +52,13 @@ def test_instants_are_exact_whatever_the_offset(local: datetime, minutes: int) -
 )
 def test_what_is_no_instant_is_refused(text: object) -> None:
     with pytest.raises(MessageError) as told:
-        instant(text)
+        read_instant(text)
     assert told.value.field == "time"
     assert str(text) not in told.value.message
 
 
 def test_digits_beyond_the_microsecond_are_cut_off() -> None:
-    assert instant("2026-11-16T00:00:00.1234569Z") == instant("2026-11-16t00:00:00.123456z")
+    assert read_instant("2026-11-16T00:00:00.1234569Z") == read_instant("2026-11-16t00:00:00.123456z")
 
 
 def test_results_round_trip() -> None:

@@ -74,7 +74,9 @@ def fine(answer: Any) -> None:
 @pytest.mark.parametrize("raw", RAW, ids=range(len(RAW)))
 def test_bodies_that_are_none(world: World, raw: bytes) -> None:
     cast = Cast(world)
-    for route in (each for each in ROUTES if each.writes and each.work.__name__ not in ("revoke_token", "leave")):
+    for route in (
+        each for each in ROUTES if each.method != "GET" and each.work.__name__ not in ("revoke_token", "leave")
+    ):
         role = next(iter(route.roles), None)
         token = cast.tokens[role] if role and route.path != "/v1/token" else None
         fine(world.send(route.method, cast.path(route), token, content=raw))

@@ -7,7 +7,7 @@ import pytest
 
 import halfmask
 from halfmask.service.cells import read
-from halfmask.service.lake import LakeCells, from_plain, plain
+from halfmask.service.lake import LakeCells, nested, read_nested
 from halfmask.service.lake_writer import fill
 from halfmask.service.service import Service
 from tests.refusals import refused
@@ -51,7 +51,7 @@ def test_duckdb_makes_the_services_cells_from_its_lake(world: World, tmp_path: P
     mine = own_cells(world, campaign)
     assert found == mine
     assert sum(cell.producers for cell in found[campaign, "2026-11-16"].values()) == 4
-    assert from_plain(plain(found)) == found
+    assert read_nested(nested(found)) == found
     changed = tmp_path / "lake" / campaign / "2026-11-16" / "one.parquet"
     (changed.parent / "two.parquet").write_bytes(changed.read_bytes())  # the same reports once more, planted
     assert halfmask.aggregate(tmp_path / "lake") != mine

@@ -12,7 +12,7 @@ from alembic.script import ScriptDirectory
 
 from halfmask.service.serve import initialise
 from halfmask.service.storage import table_versions
-from halfmask.service.storage.sql_store import open_store, prepare
+from halfmask.service.storage.sql_store import open_store, prepare_database
 from halfmask.service.storage.tables import metadata
 from tests.refusals import refused
 from tests.service.world import Clock, World, fresh
@@ -88,7 +88,7 @@ def test_sharing_goes_on_after_an_upgrade(database: str, request: pytest.Fixture
 
 
 def test_the_tables_of_a_new_database_are_those_that_the_code_declares(database: str) -> None:
-    store, before = prepare(database)
+    store, before = prepare_database(database)
     assert before is None
     with store.engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})

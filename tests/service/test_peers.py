@@ -12,7 +12,7 @@ from sqlalchemy import event
 
 from halfmask.service import peers
 from halfmask.service.cells import merge
-from halfmask.service.peers import EVER, Part, Peers, Window, learn, parts, prepare
+from halfmask.service.peers import EVER, Part, Peers, Window, join_peers, learn, messages
 from halfmask.service.report_decisions import Post
 from halfmask.service.tokens import digest
 from halfmask.service.versioned_cells import FEW, others, own_cells
@@ -37,7 +37,7 @@ class Net:
         self.faulty: list[Faulty] = []
         self.nodes: list[Peers] = []
         for world in worlds:
-            prepare(world.service, SECRET)
+            join_peers(world.service, SECRET)
         for place, world in enumerate(worlds):
             peers = []
             for other in sorted({b for a, b in pairs if a == place} | {a for a, b in pairs if b == place}):
@@ -230,7 +230,7 @@ def test_moving_to_another_home_counts_nothing_twice_and_loses_nothing(tmp_path:
 def test_what_peers_say_is_checked(tmp_path: Path) -> None:
     with services(tmp_path, "a") as (world,):
         consumer = world.consumer()
-        prepare(world.service, SECRET)
+        join_peers(world.service, SECRET)
         campaign = world.campaign(consumer)
         path = f"/v1/campaigns/{campaign}/exchange"
         node, cell = "0" * 16, {"reports": 1, "producers": 1, "sum": 5, "squares": 25}
@@ -259,7 +259,7 @@ def test_what_peers_say_is_checked(tmp_path: Path) -> None:
 def test_a_refused_exchange_leaves_no_campaign_behind(tmp_path: Path) -> None:
     with services(tmp_path, "a", "b") as (here, there):
         for world in (here, there):
-            prepare(world.service, SECRET)
+            join_peers(world.service, SECRET)
         offer = there.ok("GET", f"/v1/campaigns/{there.campaign(there.consumer())}")
         path = f"/v1/campaigns/{offer['campaign']}/exchange"
         here.refused(422, "POST", path, SECRET, {"offer": offer, "open": [], "cells": {"x": {}}})
@@ -287,7 +287,7 @@ def test_the_order_of_what_is_heard_does_not_matter(tmp_path: Path) -> None:
         for seed in range(6):
             order = [*entries, *entries]
             random.Random(seed).shuffle(order)
-            with world.store.transaction() as tx, tx.savepoint():
+            with world.store.transaction() as tx, tx.connection.begin_nested():
                 mine = world.service.campaign(tx, campaign)
                 assert mine is not None
                 for each in order:
@@ -333,7 +333,7 @@ def test_a_backlog_of_empty_periods_closes_at_once_with_all_that_was_counted(
 def test_messages_leave_no_period_out_and_an_answer_can_be_asked_on_for() -> None:
     keys = [f"2026-01-{day:02}" for day in range(1, 31)]
     entry = {"version": 1, "final": False, "cells": {number: {} for number in range(500)}}
-    said = list(parts(keys[:20], {node: dict.fromkeys(keys[10:], entry) for node in "ab"}))
+    said = list(messages(keys[:20], {node: dict.fromkeys(keys[10:], entry) for node in "ab"}))
     assert len(said) > 8
     assert [key for part in said for key in part.open] == keys[:20]
     assert sum(len(own) for part in said for own in part.cells.values()) == 40
@@ -341,7 +341,7 @@ def test_messages_leave_no_period_out_and_an_answer_can_be_asked_on_for() -> Non
     windows = [part.window for part in said]
     assert (windows[0].after, windows[-1].to) == (None, None)
     assert all(one.to == two.after for one, two in pairwise(windows))
-    assert list(parts([], {})) == [Part([], {}, EVER)]
+    assert list(messages([], {})) == [Part([], {}, EVER)]
     asked = Part(keys[:3], {"a": {}}, Window(None, keys[4]))
     assert asked.rest(None) is asked.rest(keys[4]) is None
     assert asked.rest(keys[1]) == Part(keys[2:3], {}, Window(keys[1], keys[4]))
@@ -352,10 +352,10 @@ def test_messages_leave_no_period_out_and_an_answer_can_be_asked_on_for() -> Non
 def test_a_secret_is_long_and_old_ones_are_not_taken_again(tmp_path: Path) -> None:
     with services(tmp_path, "a") as (world,):
         with refused("option.short"):
-            prepare(world.service, "short")
-        prepare(world.service, SECRET)
+            join_peers(world.service, "short")
+        join_peers(world.service, SECRET)
         name = world.service.node
-        prepare(world.service, "t" * 43)
+        join_peers(world.service, "t" * 43)
         assert world.service.node == name
         with refused("option.used"):
-            prepare(world.service, SECRET)
+            join_peers(world.service, SECRET)

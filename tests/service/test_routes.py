@@ -64,7 +64,6 @@ class Cast:
             row = tx.campaign(campaign)
             assert row is not None
             tx.put_known(row.key, [KnownRow(PEER, "2026-11-16", 1, False, {})])
-        world.service.node = "0123456789abcdef"
         self.names = {
             "c": campaign,
             "p": "2026-11-15",
@@ -74,6 +73,7 @@ class Cast:
         }
 
     def path(self, route: Route, **changed: str) -> str:
+        self.world.service.node = "0123456789abcdef" if "peer" in route.roles else ""
         names = {**self.names, **({"node": PEER} if "/peers/" in route.path else {}), **changed}
         return route.path.format(**names)
 

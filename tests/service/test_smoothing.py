@@ -11,7 +11,7 @@ from benchmarks.smoothing import NOISES, WINDOWS, Cell, drawn, tried
 from halfmask.service.estimates import NORMAL
 from halfmask.service.period_calendar import KINDS, Calendar
 from halfmask.service.smoothing import BLOCK, LEAST, MARGIN, Known, best_sums, blocks, smoothed
-from halfmask_device.protocol import instant
+from halfmask_device.protocol import read_instant
 from tests.real_data import PEDESTRIANS, SWISS, needs_data
 from tests.service.world import World
 
@@ -188,8 +188,8 @@ def test_periods_are_numbered_one_after_the_other(zone: str) -> None:
     for kind in KINDS:
         calendar = Calendar(kind, zone)
         spans = calendar.spans(
-            instant("2026-01-01T00:00:00Z"),
-            instant("2026-02-01T00:00:00Z" if kind == "hour" else "2030-01-01T00:00:00Z"),
+            read_instant("2026-01-01T00:00:00Z"),
+            read_instant("2026-02-01T00:00:00Z" if kind == "hour" else "2030-01-01T00:00:00Z"),
         )
         numbers = [calendar.number_of(span) for span in spans]
         assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))

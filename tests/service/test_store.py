@@ -11,7 +11,7 @@ from halfmask.service.storage.databases import Sqlite
 from halfmask.service.storage.node_cell_rows import KnownRow
 from halfmask.service.storage.period_rows import ClosedRow, SnapshotRow
 from halfmask.service.storage.report_rows import ReportRow
-from halfmask.service.storage.sql_store import Store, open_store, prepare
+from halfmask.service.storage.sql_store import Store, open_store, prepare_database
 from halfmask.service.storage.table_versions import newest_version, version_of
 from halfmask.testing.database_contract import DATABASE_CHECKS
 from tests.service.world import CAMPAIGN
@@ -22,7 +22,7 @@ TERMS = CAMPAIGN | {"budget": 100}
 
 @pytest.fixture
 def store(database: str) -> Iterator[Store]:
-    made, _ = prepare(database)
+    made, _ = prepare_database(database)
     yield made
     made.close()
 

@@ -7,7 +7,7 @@ import pytest
 
 from halfmask.service.campaign_noise import LatticeNoise, lattice_noise
 from halfmask.service.storage.report_rows import ReportRow
-from halfmask.service.suspects import FALSE_ALARM, find_suspects, reports_needed, too_little_noise
+from halfmask.service.suspects import FALSE_ALARM, find_suspects, reports_for_proof, too_little_noise
 
 STEP = Fraction(1, 1000)
 NOISES = {
@@ -88,7 +88,7 @@ def test_the_bound_holds_for_every_signal_and_would_not_with_too_small_a_noise()
 def test_the_reports_that_are_needed_are_enough() -> None:
     level = FALSE_ALARM / 300
     for noise in (NOISES["A"], NOISES["B"]):
-        needed = reports_needed(noise, level)
+        needed = reports_for_proof(noise, level)
         rng = np.random.default_rng(8)
         silent = list(300 + rng.integers(0, 2, needed))
         assert too_little_noise(silent, noise) < level * 1.1

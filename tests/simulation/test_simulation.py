@@ -26,7 +26,7 @@ from halfmask.simulation.simulated_service import Host, hosted, no_script
 from halfmask.simulation.simulation import FIRST_DAY, Simulation
 from halfmask.simulation.simulation_result import Row, SimulationResult
 from halfmask_device.http_client import ServiceClient
-from halfmask_device.protocol import instant
+from halfmask_device.protocol import read_instant
 from tests.choice.cases import menu
 from tests.commands.program import halfmask as run
 from tests.refusals import refused
@@ -51,7 +51,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
     """Sixty producers over eight days, some of whom lie, are offline, or have a network that loses messages."""
     folder, watched = tmp_path_factory.mktemp("simulation"), list[Row]()
     _, readings = panel(folder, ASKED, FIRST_DAY)
-    with hosted(folder, instant("1971-01-01T00:00:00Z")) as host:
+    with hosted(folder, read_instant("1971-01-01T00:00:00Z")) as host:
         world = world_of(ASKED, menu(), readings, FIRST_DAY)
         simulation = Simulation(world, host, folder, lambda _: None, watched.append, processes=2)
         result = asyncio.run(simulation.run())

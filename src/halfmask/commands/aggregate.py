@@ -41,9 +41,9 @@ class AggregateOptions(MayWrite, OnEngine):
 
     def save(self, made: "LakeCells", path: Path) -> None:
         from halfmask.files import write_page
-        from halfmask.service.lake import plain
+        from halfmask.service.lake import nested
 
-        write_page(plain(made), path)
+        write_page(nested(made), path)
 
     def check_together(self) -> None:
         if self.stream and (self.engine != "spark" or self.state is None):
@@ -81,7 +81,7 @@ def _streamed(options: AggregateOptions, folder: Path) -> "LakeCells":
 
     from halfmask.data.engines.spark import session
     from halfmask.files import write_page
-    from halfmask.service.lake import SCHEMA, cells_of, files, plain, read_batches
+    from halfmask.service.lake import SCHEMA, cells_of, files, nested, read_batches
 
     state = Path(options.state or "")
     batches = state / "batches"
@@ -90,7 +90,7 @@ def _streamed(options: AggregateOptions, folder: Path) -> "LakeCells":
     spark = session(options.master, None, None)
 
     def write(batch: Any, number: int) -> None:
-        write_page(plain(cells_of(nw.from_native(batch).lazy())), batches / f"batch-{number:08}.json")
+        write_page(nested(cells_of(nw.from_native(batch).lazy())), batches / f"batch-{number:08}.json")
 
     types = {"string": "string", "int64": "bigint"}
     schema = ", ".join(f"{field.name} {types[str(field.type)]}" for field in SCHEMA)

@@ -148,7 +148,7 @@ def simulate(options: Simulate) -> Simulated:
     from halfmask.simulation.simulation import FIRST_DAY
     from halfmask.simulation.simulation import simulate as run
     from halfmask.simulation.simulation_result import frame
-    from halfmask_device.protocol import instant
+    from halfmask_device.protocol import read_instant
 
     with ExitStack() as stack:
         folder = Path(options.folder or stack.enter_context(TemporaryDirectory(prefix="halfmask-")))
@@ -160,7 +160,7 @@ def simulate(options: Simulate) -> Simulated:
         if options.service is not None and options.operator is not None:
             host = existing(options.service, options.operator)
         else:
-            host = stack.enter_context(hosted(folder, instant(f"{first - timedelta(days=1)}T00:00:00Z")))
+            host = stack.enter_context(hosted(folder, read_instant(f"{first - timedelta(days=1)}T00:00:00Z")))
         result = run(world, host, folder, tell=options.tell or silent, watch=options.watch or silent)
         look = options.liars > 0 and host.db is not None
         found, proof = suspected(host.db or "", result.campaign) if look else (None, {})

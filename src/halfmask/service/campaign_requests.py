@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from halfmask.service.campaign import Campaign, check_campaign, check_rewards, check_whole
-from halfmask.service.cells import check_cells, plain
-from halfmask.service.estimates_on_request import asked
+from halfmask.service.cells import check_cells, plain_cells
+from halfmask.service.estimates_on_request import parse_question
 from halfmask.service.period_calendar import Span
 from halfmask.service.period_closing import chosen, close_on_request, closed_of, periods, with_smoothed
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
 from halfmask.service.report_decisions import book_reversal
 from halfmask.service.request import Call, Request, parse_json
 from halfmask.service.storage.booking_rows import EntryRow
-from halfmask.service.storage.campaign_rows import UPSTREAM, CampaignRow
+from halfmask.service.storage.campaign_rows import UPSTREAM
 from halfmask.service.storage.tables import Plain
 from halfmask.service.storage.transaction import Transaction
 from halfmask.service.tokens import new_name
@@ -41,8 +41,8 @@ def add_campaign(call: Call) -> Plain:
     return {"campaign": public}
 
 
-def mirror(tx: Transaction, offer: Mapping[str, Any], consumer: int, now: int, sooner: int = 0) -> CampaignRow:
-    """Return the row of a copy of another node's campaign, with the same id and terms. Make it if it does not exist.
+def mirror(tx: Transaction, offer: Mapping[str, Any], consumer: int, now: int, sooner: int = 0) -> int:
+    """Return the key of a copy of another node's campaign, with the same id and terms. Make it if it does not exist.
 
     ``sooner``  minutes that are taken off its grace
 
@@ -55,15 +55,13 @@ def mirror(tx: Transaction, offer: Mapping[str, Any], consumer: int, now: int, s
     if found is not None:
         if (found.consumer == UPSTREAM) != (consumer == UPSTREAM):
             raise Refusal(409, "own_campaign", "the campaign is in this database in another way: take a new one")
-        return found
+        return found.key
     plain = {name: value for name, value in offer.items() if name not in _BESIDE}
     grace = check_whole(plain.get("grace_minutes"), "grace_minutes", 0, 10**6) - sooner
     terms = check_campaign(plain | {"rewards": {}, "budget": 0, "grace_minutes": max(grace, 0)})
-    tx.put_schedule(tx.add_campaign(public, consumer, terms, now), ALWAYS, {})
-    made = tx.campaign(public)
-    if made is None:
-        raise RuntimeError("a campaign that was made is missing")
-    return made
+    key = tx.add_campaign(public, consumer, terms, now)
+    tx.put_schedule(key, ALWAYS, {})
+    return key
 
 
 def list_campaigns(call: Call) -> Plain:
@@ -104,7 +102,7 @@ def list_periods(call: Call) -> Plain:
     """List the periods that have begun. Those past their deadline were closed before (see `Service.due`)."""
     campaign = call.own_campaign()
     query = call.request.query
-    question = asked(query)
+    question = parse_question(query)
     spans, after = _page(chosen(campaign, call.now, query.get("from") or None, query.get("to") or None), query)
     entries = with_smoothed(call.tx, campaign, spans, periods(call.tx, campaign, spans))
     if question is not None:
@@ -196,7 +194,7 @@ def put_cells(call: Call) -> Plain:
         elif stored is not None and version <= stored:
             done[span.key] = "not_newer"
         else:
-            call.tx.put_node_cells(campaign.key, node, span.key, version, plain(cells))
+            call.tx.put_node_cells(campaign.key, node, span.key, version, plain_cells(cells))
             done[span.key] = "stored"
     return {"periods": done}
 

@@ -32,7 +32,7 @@ def negated(cells: Mapping[str, Cell]) -> Cells:
     return {setting: Cell(*(-number for number in cell)) for setting, cell in cells.items()}
 
 
-def count(reports: "Iterable[ReportRow]") -> Cells:
+def count_reports(reports: "Iterable[ReportRow]") -> Cells:
     """Return the cells of reports, which must be sorted by producer and time.
 
     A producer counts once, under the setting of its first report.
@@ -52,12 +52,12 @@ def count(reports: "Iterable[ReportRow]") -> Cells:
     return {setting: Cell(*found[setting]) for setting in sorted(found)}
 
 
-def plain(cells: Mapping[str, Cell]) -> "Plain":
+def plain_cells(cells: Mapping[str, Cell]) -> "Plain":
     return {setting: cell._asdict() for setting, cell in cells.items()}
 
 
 def read(stored: Mapping[str, Mapping[str, int]]) -> Cells:
-    """Return the cells that `plain` wrote."""
+    """Return the cells that `plain_cells` wrote."""
     return {setting: Cell(**cell) for setting, cell in stored.items()}
 
 

@@ -2,7 +2,7 @@
 
 A report is m = s + K: the reading on the lattice plus noise of a known, symmetric law. So the sum of reports estimates
 the sum of readings without bias, with variance sum_s n_s Var K_s. The interval is about the readings that were shared
-by those who reported. It says nothing about anyone else (see `estimates_on_request.population`).
+by those who reported. It says nothing about anyone else (see `estimates_on_request.population_sum`).
 """
 
 import math

@@ -38,13 +38,13 @@ class PeriodQuestion:
         cells = read(row.cells) if row is not None and shown else None
         more: Plain = {}
         if self.population is not None:
-            more["population"] = population(entry, self.population) if cells else None
+            more["population"] = population_sum(entry, self.population) if cells else None
         if self.weighted:
             more["weighted_mean"] = weighted_mean(campaign, cells) if cells else None
         return entry | more
 
 
-def asked(query: Mapping[str, str]) -> PeriodQuestion | None:
+def parse_question(query: Mapping[str, str]) -> PeriodQuestion | None:
     """Return what a query asks for beyond the periods, or None if it asks for nothing."""
     text, weighted = query.get("population"), query.get("weighted", "false")
     whole = text is None or (text.isascii() and text.isdigit() and len(text) <= 20 and 0 < int(text) <= MOST_PEOPLE)
@@ -55,7 +55,7 @@ def asked(query: Mapping[str, str]) -> PeriodQuestion | None:
     return PeriodQuestion(int(text) if text else None, weighted == "true") if text or weighted == "true" else None
 
 
-def population(entry: Plain, size: int) -> Plain:
+def population_sum(entry: Plain, size: int) -> Plain:
     """Return the sum for N = ``size`` producers: N/p times that of the p who reported.
 
     Its variance has two parts: noise, (N/p)^2 Var, and sampling, (1 - p/N) N^2 (n/p)^2 V/p, with V the variance of

@@ -16,7 +16,8 @@ from halfmask.service.campaign_requests import mirror
 from halfmask.service.service import Service
 from halfmask.service.storage.campaign_rows import UPSTREAM
 from halfmask.service.storage.node_cell_rows import KnownRow
-from halfmask.service.versioned_cells import Noted, changed, note, own_rows, recent
+from halfmask.service.storage.transaction import Transaction
+from halfmask.service.versioned_cells import changed_cells, note, own_rows, recent
 from halfmask.service.writer import Writer
 from halfmask_device.http_client import ServiceClient as Upstream
 from halfmask_device.http_client import Transport, urllib_transport
@@ -54,10 +55,11 @@ class Gateway:
         Raise an error if the service above does not answer.
         """
         campaign = self.campaign or await self._meet()
-        found = await run_in_threadpool(self._changed, campaign)
+        read = self.service.store.read
+        found = await run_in_threadpool(read, lambda tx: changed_cells(tx, campaign, self.service.clock()))
         if found:
             await self.writer.submit(partial(note, campaign=campaign, noted=found, now=self.service.clock()))
-        rows = await run_in_threadpool(self._waiting, campaign)
+        rows = await run_in_threadpool(read, lambda tx: self._waiting(tx, campaign))
         for start in range(0, len(rows), MOST_PERIODS):
             await self._send(campaign, rows[start : start + MOST_PERIODS])
         if rows:
@@ -72,23 +74,15 @@ class Gateway:
         if not earlier:
             log.warning("the campaign has no grace: last cells of a period will come too late for it")
         now = self.service.clock()
-        row = await self.writer.submit(lambda tx: mirror(tx, offer, UPSTREAM, now, earlier))
-        self.campaign = await run_in_threadpool(self._kept, row.key)
+        key = await self.writer.submit(lambda tx: mirror(tx, offer, UPSTREAM, now, earlier))
+        campaign = await run_in_threadpool(self.service.store.read, lambda tx: self.service.campaign_of(tx, key))
+        self.campaign = campaign
         self.node = str(me["node"])
-        log.info("gateway of a campaign", extra={"campaign": row.public, "node": self.node})
-        return self.campaign
+        log.info("gateway of a campaign", extra={"campaign": campaign.public, "node": self.node})
+        return campaign
 
-    def _kept(self, key: int) -> Campaign:
-        with self.service.store.reading() as tx:
-            return self.service.campaign_of(tx, key)
-
-    def _changed(self, campaign: Campaign) -> list[Noted]:
-        with self.service.store.reading() as tx:
-            return changed(tx, campaign, self.service.clock())
-
-    def _waiting(self, campaign: Campaign) -> list[KnownRow]:
-        with self.service.store.reading() as tx:
-            rows = own_rows(tx, campaign, recent(campaign, self.service.clock()))
+    def _waiting(self, tx: Transaction, campaign: Campaign) -> list[KnownRow]:
+        rows = own_rows(tx, campaign, recent(campaign, self.service.clock()))
         return [row for row in rows.values() if row.version > self._arrived.get(row.period, -1)]
 
     async def _send(self, campaign: Campaign, rows: list[KnownRow]) -> None:

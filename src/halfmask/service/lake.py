@@ -81,7 +81,7 @@ def add(parts: list[LakeCells]) -> LakeCells:
     return {key: merge(part[key] for part in parts if key in part) for key in keys}
 
 
-def plain(cells: LakeCells) -> dict[str, dict[str, Any]]:
+def nested(cells: LakeCells) -> dict[str, dict[str, Any]]:
     """Return the cells as nested objects for JSON: campaign to period to setting to cell."""
     page: dict[str, dict[str, Any]] = {}
     for (campaign, period), held in cells.items():
@@ -89,8 +89,8 @@ def plain(cells: LakeCells) -> dict[str, dict[str, Any]]:
     return page
 
 
-def from_plain(page: Mapping[str, Mapping[str, Any]]) -> LakeCells:
-    """Return the cells that `plain` wrote."""
+def read_nested(page: Mapping[str, Mapping[str, Any]]) -> LakeCells:
+    """Return the cells that `nested` wrote."""
     return {(campaign, period): read(held) for campaign, periods in page.items() for period, held in periods.items()}
 
 
@@ -99,7 +99,7 @@ def read_batches(folder: Path) -> LakeCells:
     parts = []
     for path in sorted(folder.glob("batch-*.json")):
         try:
-            parts.append(from_plain(json.loads(path.read_text(encoding="utf-8"))))
+            parts.append(read_nested(json.loads(path.read_text(encoding="utf-8"))))
         except (ValueError, TypeError, KeyError) as error:
             raise FileFormatError(f"{path} is a damaged batch of cells ({error})", kind="damaged") from error
     return add(parts)

@@ -31,18 +31,11 @@ def fill(service: Service, folder: Path, node: str) -> int:
         campaigns = [found for row in tx.campaigns() if (found := service.campaign(tx, row.key)) and found.keeps]
         for campaign in campaigns:
             for key in sorted(tx.closed_keys(campaign.key)):
-                path = folder / campaign.public / key / f"{node}.parquet"
-                if not path.exists():
-                    _write(path, campaign, key, node, tx.reports(campaign.key, *_ends(campaign, key)))
+                path, span = folder / campaign.public / key / f"{node}.parquet", campaign.span(key)
+                if span is not None and not path.exists():
+                    _write(path, campaign, key, node, tx.reports(campaign.key, span.begins, span.ends))
                     written += 1
     return written
-
-
-def _ends(campaign: Campaign, key: str) -> tuple[int, int]:
-    span = campaign.span(key)
-    if span is None:
-        raise RuntimeError("a closed period is not one of its campaign")
-    return span.begins, span.ends
 
 
 def _write(path: Path, campaign: Campaign, key: str, node: str, rows: Iterator[Any]) -> None:

@@ -18,11 +18,12 @@ from starlette.concurrency import run_in_threadpool
 
 from halfmask.service.background_tasks import BackgroundTask
 from halfmask.service.http.post_reports import parse_post
-from halfmask.service.http.read_request import LONGEST_TOKEN, MOST_BYTES, too_large
+from halfmask.service.http.read_request import LONGEST_TOKEN, MOST_BYTES, body_too_large
 from halfmask.service.mqtt import QOS, Broker, receipts_topic, reports_topic
 from halfmask.service.refusal import Refusal, forbidden, unauthenticated
 from halfmask.service.service import Service
 from halfmask.service.storage.tables import Plain
+from halfmask.service.storage.transaction import Transaction
 from halfmask.service.tokens import digest
 from halfmask.service.writer import Writer
 
@@ -112,21 +113,21 @@ class Intake:
     async def _take(self, producer: str, token: str, raw: bytes) -> Any:
         now = self.service.clock()
         self.service.requests.take(token, "this message and its reports were not taken")
-        await run_in_threadpool(self._check_topic, producer, token)
+        await run_in_threadpool(self.service.store.read, lambda tx: _check_topic(tx, producer, token))
         return await self.writer.submit(parse_post(raw, token, now))
 
-    def _check_topic(self, producer: str, token: str) -> None:
-        """Refuse a producer's token on another producer's topic. `report_decisions` does all other checks of it."""
-        with self.service.store.reading() as tx:
-            who = tx.identities([token]).get(token)
-            if who is not None and who.role == "producer" and tx.producer(who.subject).public != producer:
-                raise forbidden("this topic is another producer's")
+
+def _check_topic(tx: Transaction, producer: str, token: str) -> None:
+    """Refuse a producer's token on another producer's topic. `report_decisions` does all other checks of it."""
+    who = tx.identities([token]).get(token)
+    if who is not None and who.role == "producer" and tx.producer(who.subject).public != producer:
+        raise forbidden("this topic is another producer's")
 
 
 def _envelope(raw: bytes) -> tuple[str | None, Plain]:
     """Return the token's hash, or None if it is missing, and the message's id, which its receipt repeats."""
     if len(raw) > MOST_BYTES:
-        raise too_large()
+        raise body_too_large()
     try:
         plain = json.loads(raw.decode("utf-8"))
     except (ValueError, RecursionError):

@@ -19,7 +19,7 @@ from halfmask.errors import HalfmaskError, OptionError
 from halfmask.service.background_tasks import BackgroundTask, repeated
 from halfmask.service.campaign import Campaign, check_text, check_whole
 from halfmask.service.campaign_requests import MOST_VERSION, mirror, offer_of
-from halfmask.service.cells import check_cells, plain
+from halfmask.service.cells import check_cells, plain_cells
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
 from halfmask.service.request import Call
 from halfmask.service.service import Service
@@ -28,7 +28,7 @@ from halfmask.service.storage.node_cell_rows import KnownRow
 from halfmask.service.storage.tables import Plain
 from halfmask.service.storage.transaction import Transaction
 from halfmask.service.tokens import digest
-from halfmask.service.versioned_cells import MANY, OWN, Noted, changed, note_last, recent
+from halfmask.service.versioned_cells import MANY, OWN, Noted, changed_cells, note_last, recent
 from halfmask.service.writer import Writer
 from halfmask_device.http_client import ServiceClient as Peer
 from halfmask_device.http_client import Transport, urllib_transport
@@ -85,7 +85,7 @@ class Part(NamedTuple):
         return Part([key for key in self.open if key > told], {}, Window(told, self.window.to))
 
 
-def prepare(service: Service, secret: str) -> None:
+def join_peers(service: Service, secret: str) -> None:
     """Give the database a name among its peers, once, and let in nodes that know the peers' secret."""
     if len(secret) < LEAST_SECRET:
         raise OptionError(
@@ -136,7 +136,7 @@ def _checked(campaign: Campaign, sent: Any) -> list[KnownRow]:
             if campaign.span(key) is None or not isinstance(entry, dict) or not isinstance(entry.get("final"), bool):
                 raise unfit("cells", "a node's entry is not a period of the campaign with version, final and cells")
             version = check_whole(entry.get("version"), "version", 0, MOST_VERSION)
-            cells = plain(check_cells(entry.get("cells"), campaign))
+            cells = plain_cells(check_cells(entry.get("cells"), campaign))
             rows.append(KnownRow(node, key, version, entry["final"], cells))
     return rows
 
@@ -233,8 +233,8 @@ class Peers:
 
     async def round(self) -> int:
         """Store what changed here, then exchange with every peer. Return how many could be reached."""
-        for campaign in await run_in_threadpool(self._campaigns):
-            found = await run_in_threadpool(self._changed, campaign)
+        for campaign in await run_in_threadpool(self.service.store.read, self._campaigns):
+            found = await run_in_threadpool(self.service.store.read, partial(self._changed, campaign=campaign))
             for start in range(0, len(found), MANY):
                 noted, now = found[start : start + MANY], self.service.clock()
                 await self.writer.submit(partial(note_last, campaign=campaign, noted=noted, now=now))
@@ -242,7 +242,7 @@ class Peers:
         for peer in self.peers:
             try:
                 await self._meet(peer)
-                for campaign in await run_in_threadpool(self._campaigns):
+                for campaign in await run_in_threadpool(self.service.store.read, self._campaigns):
                     await self._exchange(peer, campaign)
                 reached += 1
             except (HalfmaskError, HTTPException, Refusal, KeyError, TypeError, ValueError) as error:
@@ -251,40 +251,38 @@ class Peers:
                 log.warning("a peer could not be spoken to", extra=extra)
         return reached
 
-    def _campaigns(self) -> list[Campaign]:
+    def _campaigns(self, tx: Transaction) -> list[Campaign]:
         """Return the campaigns that have recent or open periods, except those kept for an upstream service."""
         now = self.service.clock()
-        with self.service.store.reading() as tx:
-            found = [self.service.campaign_of(tx, row.key) for row in tx.campaigns() if row.consumer != UPSTREAM]
-            settled = self.service.settled
-            return [each for each in found if recent(each, now) or open_periods(tx, each, now, settled.get(each.key))]
+        found = [self.service.campaign_of(tx, row.key) for row in tx.campaigns() if row.consumer != UPSTREAM]
+        settled = self.service.settled
+        return [each for each in found if recent(each, now) or open_periods(tx, each, now, settled.get(each.key))]
 
-    def _changed(self, campaign: Campaign) -> list[Noted]:
-        with self.service.store.reading() as tx:
-            heard, settled = self.service.heard.get(campaign.key), self.service.settled.get(campaign.key)
-            return changed(tx, campaign, self.service.clock(), heard, settled)
+    def _changed(self, tx: Transaction, campaign: Campaign) -> list[Noted]:
+        heard, settled = self.service.heard.get(campaign.key), self.service.settled.get(campaign.key)
+        return changed_cells(tx, campaign, self.service.clock(), heard, settled)
 
     async def _meet(self, peer: Peer) -> None:
         """Copy the peer's campaigns that are not here yet."""
         offers = await run_in_threadpool(peer.ask, "GET", "/v1/campaigns")
-        for offer in await run_in_threadpool(self._unknown, offers["campaigns"]):
+        read = self.service.store.read
+        here = {row.public for row in await run_in_threadpool(read, Transaction.campaigns)}
+        for offer in offers["campaigns"]:
+            if str(offer["campaign"]) in here:
+                continue
             now = self.service.clock()
             await self.writer.submit(partial(mirror, offer=offer, consumer=UNGIVEN, now=now))
 
-    def _unknown(self, offers: Sequence[Plain]) -> list[Plain]:
-        with self.service.store.reading() as tx:
-            return [each for each in offers if tx.campaign(str(each["campaign"])) is None]
-
-    def _said(self, peer: Peer, campaign: Campaign) -> tuple[Plain, list[Part]]:
+    def _said(self, tx: Transaction, peer: Peer, campaign: Campaign) -> tuple[Plain, list[Part]]:
         """Return the offer, and in parts what is open here and what is known of periods that are open here or there."""
         there = self._open.get((peer.address, campaign.key), [])
-        with self.service.store.reading() as tx:
-            mine = open_periods(tx, campaign, self.service.clock(), self.service.settled.get(campaign.key))
-            whole = knowledge(tx, campaign, self.service.node, {*mine, *there})
-            return offer_of(tx, campaign), list(parts(mine, whole))
+        mine = open_periods(tx, campaign, self.service.clock(), self.service.settled.get(campaign.key))
+        whole = knowledge(tx, campaign, self.service.node, {*mine, *there})
+        return offer_of(tx, campaign), list(messages(mine, whole))
 
     async def _exchange(self, peer: Peer, campaign: Campaign) -> None:
-        offer, said = await run_in_threadpool(self._said, peer, campaign)
+        read = self.service.store.read
+        offer, said = await run_in_threadpool(read, lambda tx: self._said(tx, peer, campaign))
         now, there = self.service.clock(), list[str]()
         path = f"/v1/campaigns/{campaign.public}/exchange"
         for part in said:
@@ -298,7 +296,7 @@ class Peers:
         self.service.heard[campaign.key] = now
 
 
-def parts(mine: Sequence[str], whole: Map) -> Iterable[Part]:
+def messages(mine: Sequence[str], whole: Map) -> Iterable[Part]:
     """Yield what is open and what is known in messages with a bounded number of cells; at least one message.
 
     The windows of the messages follow each other and cover all periods.

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from halfmask.service.campaign import Campaign
-from halfmask.service.cells import merge, plain
+from halfmask.service.cells import merge, plain_cells
 from halfmask.service.estimates import period_entry, withheld_entry
 from halfmask.service.period_calendar import Span
 from halfmask.service.refusal import Refusal, not_found, unfit
@@ -28,7 +28,7 @@ def close(tx: Transaction, campaign: Campaign, span: Span, now: Instant) -> Plai
         note(tx, campaign, [(span, own, True)], now)
     cells = merge([own, *others(tx, campaign, span)])
     entry = period_entry(campaign, span.key, "closed", cells)
-    tx.add_closed(campaign.key, [ClosedRow(span.key, span.begins, now, plain(cells), entry)])
+    tx.add_closed(campaign.key, [ClosedRow(span.key, span.begins, now, plain_cells(cells), entry)])
     tx.forget_live(campaign.key, span.key)
     tx.forget_node_cells(campaign.key, span.key)
     if not campaign.keeps:
@@ -52,7 +52,7 @@ def close_all(tx: Transaction, campaign: Campaign, spans: Sequence[Span], now: I
     tx.add_closed(campaign.key, rows)
 
 
-def parts(tx: Transaction, campaign: Campaign, spans: Sequence[Span]) -> Iterator[Sequence[Span]]:
+def closing_groups(tx: Transaction, campaign: Campaign, spans: Sequence[Span]) -> Iterator[Sequence[Span]]:
     """Yield the periods in groups to close together: few, so that reports need not wait, or many that are all empty."""
     for start in range(0, len(spans), MANY):
         yield from _halves(tx, campaign, spans[start : start + MANY])

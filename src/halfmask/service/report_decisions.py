@@ -45,10 +45,6 @@ def result(status: Status, code: str | None = None, reward: int | None = None) -
     return ReportResult(status, code, reward).plain()
 
 
-def refused(code: str) -> Plain:
-    return result("refused", code)
-
-
 def valid(identity: Identity | None, now: Instant) -> Identity:
     """Return the identity. Refuse a token that is unknown, expired or revoked."""
     if identity is None or identity.revoked is not None or (identity.expires is not None and identity.expires <= now):
@@ -226,7 +222,7 @@ class _Batch:
         found: Found = seen if isinstance(seen, list) else [seen] * len(post.times)
         earned: dict[str, int] = {}
         results = [
-            refused(str(period))
+            result("refused", str(period))
             if time is None or isinstance(period, str)
             else self._second(time, steps, setting, period, producer, post.now, earned)
             for time, steps, setting, period in zip(post.times, post.steps, post.settings, found, strict=True)
@@ -247,19 +243,19 @@ class _Batch:
         """Decide on a report with what is stored: known or conflict, closed, implausible, accepted."""
         closed = period.closed or now >= period.deadline
         if closed and not self.keeps:
-            return refused("closed")  # stored reports are deleted, or will be before anyone reads them
+            return result("refused", "closed")  # stored reports are deleted, or will be before anyone reads them
         due = period.rewards.get(setting, 0)
         own = self.standing.setdefault(producer, {})
         stands = own.get(time)
         if stands is not None:
             if stands[0] != steps or stands[1] != setting:
-                return refused("conflict")
+                return result("refused", "conflict")
             return result("known", "budget_spent" if due and not stands[2] else None, stands[2])
         if closed:
-            return refused("closed")
+            return result("refused", "closed")
         low, high = self.plausible[setting]
         if not low <= steps <= high:
-            return refused("implausible")
+            return result("refused", "implausible")
         reward = due if due <= self.room else 0
         if reward:
             self.room -= reward
@@ -285,7 +281,7 @@ class _Batch:
         if self.campaign.live:
             for period in self.periods.values():
                 if period.producers:
-                    snapshots.changed(self.tx, self.campaign, period.span, sorted(period.producers))
+                    snapshots.record_change(self.tx, self.campaign, period.span, sorted(period.producers))
 
 
 def _understood(post: Post, found: "_Period | Found") -> Sequence[Instant]:

@@ -26,7 +26,7 @@ from halfmask.service.http.header_limit import BoundedProtocol
 from halfmask.service.rate_limits import Limits
 from halfmask.service.service import Service
 from halfmask.service.storage.databases import read_url
-from halfmask.service.storage.sql_store import open_store, prepare
+from halfmask.service.storage.sql_store import open_store, prepare_database
 from halfmask.service.storage.table_versions import newest_version
 from halfmask.service.tokens import issue
 
@@ -78,10 +78,6 @@ class ServeOptions:
             found.append(mqtt_intake.background_task(self.mqtt))
         return found
 
-    @property
-    def limits(self) -> Limits:
-        return Limits(self.requests_per_second, self.joins_per_minute)
-
 
 def initialise(db: str, *, rotate: bool = False) -> str | None:
     """Make the tables and return the operator's token, or None if there was one and only the tables were updated.
@@ -90,7 +86,7 @@ def initialise(db: str, *, rotate: bool = False) -> str | None:
 
     Raise OptionError if the tables are up to date and there is a token already.
     """
-    store, before = prepare(db)
+    store, before = prepare_database(db)
     with closing(store), store.transaction() as tx:
         now = system_clock()
         if tx.has_role("operator"):
@@ -108,11 +104,12 @@ def initialise(db: str, *, rotate: bool = False) -> str | None:
 
 
 def make_service(options: ServeOptions) -> Service:
-    service = Service(open_store(options.db), limits=options.limits)
+    limits = Limits(options.requests_per_second, options.joins_per_minute)
+    service = Service(open_store(options.db), limits=limits)
     if options.peer_token is not None:
-        from halfmask.service.peers import prepare
+        from halfmask.service.peers import join_peers
 
-        prepare(service, options.peer_token)
+        join_peers(service, options.peer_token)
     return service
 
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 from halfmask.service.campaign import Campaign
 from halfmask.service.clock import Clock, system_clock
 from halfmask.service.period_calendar import Span
-from halfmask.service.period_closing import due, parts
+from halfmask.service.period_closing import closing_groups, due
 from halfmask.service.rate_limits import Buckets, Limits
 from halfmask.service.refusal import Refusal, not_found, unauthenticated
 from halfmask.service.report_decisions import Post, Results, ingest, valid
@@ -110,7 +110,7 @@ class Service:
         with self.store.reading() as tx:
             keys = [row.key for row in tx.campaigns()] if key is None else [key]
             found = [each for each in (self.campaign(tx, key) for key in keys) if each]
-            return [(each, part) for each in found for part in parts(tx, each, self._due(tx, each, now))]
+            return [(each, part) for each in found for part in closing_groups(tx, each, self._due(tx, each, now))]
 
     def _due(self, tx: Transaction, campaign: Campaign, now: Instant) -> list[Span]:
         spans, self.settled[campaign.key] = due(tx, campaign, now, self.settled.get(campaign.key))

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, combinations, groupby
 
 from halfmask.service.campaign import Campaign
-from halfmask.service.cells import count, merge, negated, plain, read
+from halfmask.service.cells import count_reports, merge, negated, plain_cells, read
 from halfmask.service.estimates import period_entry
 from halfmask.service.period_calendar import Span
 from halfmask.service.storage.period_rows import SnapshotRow
@@ -23,7 +23,7 @@ STAYS = 0
 MOST_POINTS = 12
 
 
-def changed(tx: Transaction, campaign: Campaign, span: Span, producers: Sequence[int]) -> None:
+def record_change(tx: Transaction, campaign: Campaign, span: Span, producers: Sequence[int]) -> None:
     """Record that producers changed an open period. Take a new snapshot once enough have."""
     if tx.touch(campaign.key, span.key, producers) >= campaign.least:
         _take_snapshot(tx, campaign, span)
@@ -32,7 +32,7 @@ def changed(tx: Transaction, campaign: Campaign, span: Span, producers: Sequence
 def withdrew(tx: Transaction, campaign: Campaign, span: Span, producer: int) -> None:
     """Record that a producer's reports of an open period are withdrawn."""
     if tx.shown(campaign.key, span.key, [producer]):
-        changed(tx, campaign, span, [producer])
+        record_change(tx, campaign, span, [producer])
     else:
         tx.untouch(campaign.key, span.key, [producer])
 
@@ -46,7 +46,7 @@ def _take_snapshot(tx: Transaction, campaign: Campaign, span: Span) -> None:
     old = tx.snapshots(campaign.key).get(span.key)
     before = tx.shown(campaign.key, span.key, producers)
     rows = tx.reports_of(producers, span.begins, span.ends)
-    now = {producer: count(own) for producer, own in groupby(rows, key=lambda row: row.producer)}
+    now = {producer: count_reports(own) for producer, own in groupby(rows, key=lambda row: row.producer)}
     number = old.number + 1 if old else 1
     gone = set(producers) - now.keys()
     if not apart(_ties(tx.changes(campaign.key, span.key), number, set(producers), gone), campaign.least):
@@ -54,8 +54,8 @@ def _take_snapshot(tx: Transaction, campaign: Campaign, span: Span) -> None:
     kept = read(old.cells) if old else {}
     cells = merge([kept, *now.values(), *(negated(read(each)) for each in before.values())])
     entry = period_entry(campaign, span.key, "open", cells)
-    tx.put_snapshot(campaign.key, span.key, SnapshotRow(number, plain(cells), entry))
-    tx.put_shown(campaign.key, span.key, number, {each: plain(now.get(each, {})) for each in producers})
+    tx.put_snapshot(campaign.key, span.key, SnapshotRow(number, plain_cells(cells), entry))
+    tx.put_shown(campaign.key, span.key, number, {each: plain_cells(now.get(each, {})) for each in producers})
     tx.untouch(campaign.key, span.key, producers)
     tx.add_event(campaign.key, span.key)
 

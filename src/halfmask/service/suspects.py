@@ -76,7 +76,7 @@ def find_suspects(
                 break
     found += _copies(masked, noises, together)
     found += _unusual(long)
-    needed = {name: reports_needed(noise, level) for name, noise in noises.items() if noise.variance > 0}
+    needed = {name: reports_for_proof(noise, level) for name, noise in noises.items() if noise.variance > 0}
     return Suspicions(tuple(found), len(masked), false_alarm, needed)
 
 
@@ -123,7 +123,7 @@ def _two_sided(side: FloatArray) -> FloatArray:
     return result
 
 
-def reports_needed(noise: LatticeNoise, level: float) -> int:
+def reports_for_proof(noise: LatticeNoise, level: float) -> int:
     """Return how many reports of a steady reading without noise are proof at this level: W is the number of pairs."""
     gain = max(rate - log for rate, log in _logs(noise))
     return 2 * math.ceil(-math.log(level) / gain)

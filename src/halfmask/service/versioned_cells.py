@@ -7,7 +7,7 @@ the clock has not advanced. So versions grow across restarts, and even after a d
 from collections.abc import Iterable, Iterator, Sequence
 
 from halfmask.service.campaign import Campaign
-from halfmask.service.cells import Cells, count, merge, plain, read
+from halfmask.service.cells import Cells, count_reports, merge, plain_cells, read
 from halfmask.service.clock import DAY, SECOND
 from halfmask.service.period_calendar import Span
 from halfmask.service.storage.node_cell_rows import KnownRow
@@ -25,7 +25,7 @@ Noted = tuple[Span, Cells, bool]
 
 def own_cells(tx: Transaction, campaign: Campaign, span: Span) -> Cells:
     """Return the cells of the reports that came here and of the gateways below."""
-    reports = count(tx.reports(campaign.key, span.begins, span.ends))
+    reports = count_reports(tx.reports(campaign.key, span.begins, span.ends))
     return merge([reports, *map(read, tx.node_cells(campaign.key, span.key))])
 
 
@@ -82,7 +82,7 @@ def shut(tx: Transaction, campaign: Campaign, spans: Iterable[Span]) -> set[str]
     return closed
 
 
-def changed(
+def changed_cells(
     tx: Transaction, campaign: Campaign, now: Instant, heard: Instant | None = None, settled: Instant | None = None
 ) -> list[Noted]:
     """Return the open periods whose cells differ from those last stored. All periods before ``settled`` are closed.
@@ -110,7 +110,7 @@ def note(tx: Transaction, campaign: Campaign, noted: Sequence[Noted], now: Insta
     tx.lock(campaign.key)
     before = own_rows(tx, campaign, [span for span, _, _ in noted])
     version = max(now, tx.newest(campaign.key, OWN) + 1)
-    rows = [KnownRow(OWN, span.key, version, final, plain(cells)) for span, cells, final in noted]
+    rows = [KnownRow(OWN, span.key, version, final, plain_cells(cells)) for span, cells, final in noted]
     same = {key: row._replace(version=version) for key, row in before.items()}
     tx.put_known(campaign.key, [row for row in rows if same.get(row.period) != row])
 

@@ -158,7 +158,7 @@ class Writer:
 
     def _alone(self, tx: Transaction, work: Work) -> Any:
         try:
-            with tx.savepoint():
+            with tx.connection.begin_nested():  # undone alone if the work is refused
                 return work(tx)
         except Refusal as refusal:
             self.service.undone()

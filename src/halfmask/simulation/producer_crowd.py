@@ -11,6 +11,7 @@ import signal
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from operator import methodcaller
 from typing import Any
 
 from halfmask.errors import HalfmaskError, RunError
@@ -37,21 +38,10 @@ class Crowd:
         numbers = range(makings.first, makings.first + len(makings.readings))
         self.agents = [ProducerAgent(makings, n, self.connections) for n in numbers]
 
-    def _each(self, act: Callable[[ProducerAgent], None]) -> None:
-        for _ in self._pool.map(act, self.agents):
+    def act(self, name: str, *given: Any) -> None:
+        """Let all producers do the same: ``decide``, ``share`` or ``catch_up``, by the name of the method."""
+        for _ in self._pool.map(methodcaller(name, *given), self.agents):
             pass
-
-    def decide(self, rewards: Mapping[str, float]) -> None:
-        """Let all choose a setting by the day's rewards."""
-        self._each(lambda agent: agent.decide(rewards))
-
-    def share(self, day: int) -> None:
-        """Let all share the day's readings."""
-        self._each(lambda agent: agent.share(day))
-
-    def catch_up(self) -> None:
-        """Let all send what is still queued."""
-        self._each(ProducerAgent.catch_up)
 
     def truth(self, day: int) -> tuple[int, int]:
         """Return the sum of the readings reported that day, and how much lies changed it, in steps.

@@ -27,7 +27,7 @@ from halfmask.simulation.simulation_result import Row, SimulationResult
 from halfmask.streams import stream
 from halfmask_device.http_client import ServiceClient
 from halfmask_device.lattice import Lattice
-from halfmask_device.protocol import instant
+from halfmask_device.protocol import read_instant
 
 FIRST_DAY = date(1971, 1, 4)
 """The simulation's first day, a Monday. It is early because a device derives its keys day by day from 1970."""
@@ -69,7 +69,7 @@ class Simulation:
     ) -> None:
         self.world, self.host, self.folder, self.watch, self.processes = world, host, folder, watch, processes
         self.days = min(map(len, world.readings))
-        self.start = instant(f"{world.first_day.isoformat()}T00:00:00Z")
+        self.start = read_instant(f"{world.first_day.isoformat()}T00:00:00Z")
         self.ids = world.menu.ids
         self.connections = Connections()
         self.service = ServiceClient(host.address, self.connections)
@@ -107,7 +107,7 @@ class Simulation:
         The campaign takes reports only at these times, so that nobody is paid for more than there are.
         """
         times = {time for user in self.world.readings for day in user for time, _ in day}
-        every = math.gcd(60 * MINUTE, *map(instant, times))
+        every = math.gcd(60 * MINUTE, *map(read_instant, times))
         return every // MINUTE if every % MINUTE == 0 else None
 
     def _open(self) -> tuple[str, str]:
@@ -148,7 +148,7 @@ class Simulation:
             for day in range(self.days):
                 await self.step(day)
             self.host.set_clock(self.start + (self.days + 1) * DAY)
-            await self._each("catch_up")
+            await self._each("act", "catch_up")
             self.spent[-1] = self._spent()
             for day in range(len(self.rows), self.days):
                 await self._close(day)
@@ -171,9 +171,9 @@ class Simulation:
         self.host.set_clock(self.start + day * DAY - MINUTE)
         self._announce(day)
         self.host.set_clock(self.start + day * DAY + MINUTE)
-        await self._each("decide", self._paid(day))
+        await self._each("act", "decide", self._paid(day))
         self.host.set_clock(self.start + (day + 1) * DAY + MINUTE)
-        await self._each("share", day)
+        await self._each("act", "share", day)
         self.spent.append(self._spent())
         if day:
             await self._close(day - 1)

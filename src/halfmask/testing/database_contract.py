@@ -19,7 +19,7 @@ with naming_extras():
     from halfmask.service.storage.booking_rows import EntryRow
     from halfmask.service.storage.databases import database_of
     from halfmask.service.storage.report_rows import ReportRow
-    from halfmask.service.storage.sql_store import Store, StoreConflictError, prepare
+    from halfmask.service.storage.sql_store import Store, StoreConflictError, prepare_database
 
 __all__ = ["DATABASE_CHECKS"]
 PATIENCE = 60
@@ -40,7 +40,7 @@ def a_transaction_is_all_or_nothing(address: str) -> None:
         with store.transaction() as tx:
             _same(tx.lock(campaign), (100, 0))
             tx.add_reports([ReportRow(one, 2, 5, "A", 0)])
-            with suppress(ZeroDivisionError), tx.savepoint():
+            with suppress(ZeroDivisionError), tx.connection.begin_nested():
                 tx.add_reports([ReportRow(one, 3, 5, "A", 0)])
                 raise ZeroDivisionError
             tx.add_reports([ReportRow(one, 4, 5, "A", 0)])
@@ -159,7 +159,7 @@ DATABASE_CHECKS: tuple[Callable[[str], None], ...] = (
 
 @contextmanager
 def _store(address: str) -> Iterator[Store]:
-    with closing(prepare(address)[0]) as store:
+    with closing(prepare_database(address)[0]) as store:
         yield store
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 from fastapi import FastAPI
@@ -37,7 +37,6 @@ CLOSE_EVERY = 5.0
 """Seconds between two checks for periods that are past their deadline."""
 _encode = msgspec.json.Encoder().encode
 Endpoint = Callable[[HttpRequest], Awaitable[Response]]
-T = TypeVar("T")
 
 
 class Application(FastAPI):
@@ -115,27 +114,22 @@ def _endpoint(service: Service, writer: Writer, route: Route) -> Endpoint:
             return service.answer(tx, asked, route.roles, route.work)
 
         if route.first is not None:
-            await run_in_threadpool(_read, service, lambda tx: service.identify(tx, asked, route.roles))
+            await run_in_threadpool(service.store.read, lambda tx: service.identify(tx, asked, route.roles))
             async with one_at_a_time:
                 await run_in_threadpool(route.first, asked)
-        if route.writes:
+        if route.method != "GET":
             return _json(await writer.submit(work), route.status)
         await _close_first(service, writer, route, asked)
-        return _json(await run_in_threadpool(_read, service, work), route.status)
+        return _json(await run_in_threadpool(service.store.read, work), route.status)
 
     return endpoint
-
-
-def _read(service: Service, work: Callable[[Transaction], T]) -> T:
-    with service.store.reading() as tx:
-        return work(tx)
 
 
 async def _close_first(service: Service, writer: Writer, route: Route, asked: Request) -> None:
     """Close periods past their deadline before periods are listed: the deadline decides, not when somebody asks."""
     if not route.path.endswith("/periods"):
         return
-    await run_in_threadpool(_read, service, lambda tx: service.answer(tx, asked, route.roles, Call.own_campaign))
+    await run_in_threadpool(service.store.read, lambda tx: service.answer(tx, asked, route.roles, Call.own_campaign))
     for campaign, spans in await run_in_threadpool(service.due, asked.now, asked.path["c"]):
         await writer.submit(partial(close_all, campaign=campaign, spans=spans, now=asked.now))
 

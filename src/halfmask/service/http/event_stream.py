@@ -32,7 +32,9 @@ def make_stream(service: Service) -> Any:
 
     async def stream(request: HttpRequest) -> Response:
         asked = await read_request(request, service.clock)
-        campaign = await run_in_threadpool(_campaign, service, asked)
+        campaign = await run_in_threadpool(
+            service.store.read, lambda tx: service.answer(tx, asked, ("consumer",), Call.own_campaign)
+        )
         last = request.headers.get("last-event-id", "0").strip() or "0"
         if not (last.isascii() and last.isdigit() and len(last) < 19):
             raise unfit("Last-Event-ID", "Last-Event-ID must be the id of an event of this stream")
@@ -42,11 +44,6 @@ def make_stream(service: Service) -> Any:
         return StreamingResponse(told, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
 
     return stream
-
-
-def _campaign(service: Service, asked: Request) -> Campaign:
-    with service.store.reading() as tx:
-        return service.answer(tx, asked, ("consumer",), Call.own_campaign)
 
 
 async def _events(

@@ -28,12 +28,7 @@ class Metrics:
         asked = await read_request(request, self.service.clock)
         text = self.public()
         if asked.token is not None:
-
-            def identify() -> None:
-                with self.service.store.reading() as tx:
-                    self.service.identify(tx, asked, ("operator",))
-
-            await run_in_threadpool(identify)
+            await run_in_threadpool(self.service.store.read, lambda tx: self.service.identify(tx, asked, ("operator",)))
             text += self.private()
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 

@@ -23,7 +23,7 @@ MOST_HELD = 2**28
 """Most bytes held for bodies that have arrived in part, over all requests together."""
 
 
-def too_large() -> Refusal:
+def body_too_large() -> Refusal:
     return Refusal(413, "too_large", f"a body may have at most {MOST_BYTES} bytes: send it in parts")
 
 
@@ -52,11 +52,11 @@ async def read_body(headers: Headers, receive: Receive) -> bytes:
     told = headers.get(b"content-length")
     try:
         if told is not None and (not told.isdigit() or len(told) > 10 or int(told) > MOST_BYTES):
-            raise too_large()
+            raise body_too_large()
         async with asyncio.timeout(SLOWEST):
             first, more = await _part(receive)
             if len(first) > MOST_BYTES:
-                raise too_large()
+                raise body_too_large()
             return first + await _rest(len(first), receive) if more else first
     except Refusal as refusal:
         if refusal.status == 413 and headers.get(b"expect", b"").lower() != b"100-continue":
@@ -94,7 +94,7 @@ async def _rest(size: int, receive: Receive) -> bytes:
             held += len(part)
             _Held.size += len(part)
             if size + held > MOST_BYTES:
-                raise too_large()
+                raise body_too_large()
             if _Held.size > MOST_HELD:
                 message = "too many bodies are coming in slowly; nothing was taken, send it again"
                 raise Refusal(503, "busy", message, after=5)

@@ -23,7 +23,6 @@ class Route:
     ``body``    JSON schema of the body
     ``query``   names of the query's parameters
     ``first``   slow work that does not need the store, done before, so that nobody waits for it at the writer
-    ``writes``  whether the work needs the writer
     """
 
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -34,10 +33,6 @@ class Route:
     body: Plain | None = None
     query: tuple[str, ...] = ()
     first: Callable[[Request], object] | None = None
-
-    @property
-    def writes(self) -> bool:
-        return self.method != "GET"
 
 
 def _object(**fields: Any) -> Plain:

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 from sqlalchemy import Column, Index, String, func, select
 
 from halfmask.service.storage.identity_rows import producers
-from halfmask.service.storage.tables import Statements, numbered, table, text, whole
+from halfmask.service.storage.tables import Statements, numbered_column, table, text, whole
 from halfmask_device.instants import Instant
 
 entries = table(
     "entries",
-    numbered(),
+    numbered_column(),
     text("public", 32),
     whole("campaign"),
     whole("producer"),

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import CheckConstraint, PrimaryKeyConstraint, bindparam, select, update
 
-from halfmask.service.storage.tables import Plain, Statements, dump, long_text, numbered, table, text, whole
+from halfmask.service.storage.tables import Plain, Statements, dump, long_text, numbered_column, table, text, whole
 from halfmask_device.instants import Instant
 
 UNGIVEN, UPSTREAM = 0, -1
@@ -15,7 +15,7 @@ UNGIVEN, UPSTREAM = 0, -1
 
 campaigns = table(
     "campaigns",
-    numbered(),
+    numbered_column(),
     text("public", 32, unique=True),
     whole("consumer"),
     long_text("terms"),
@@ -31,11 +31,6 @@ schedules = table(
     long_text("rewards"),
     PrimaryKeyConstraint("campaign", "begins"),
 )
-
-
-class Balance(NamedTuple):
-    budget: int
-    committed: int
 
 
 class CampaignRow(NamedTuple):
@@ -65,10 +60,10 @@ class CampaignStatements(Statements):
     def set_consumer(self, campaign: int, consumer: int) -> None:
         self._do(update(campaigns).where(campaigns.c.id == campaign).values(consumer=consumer))
 
-    def lock(self, campaign: int) -> Balance:
+    def lock(self, campaign: int) -> tuple[int, int]:
         """Return the budget and what is committed of it. Other transactions that call this wait until this one ends."""
-        row = self._do(_LOCK, {"campaign": campaign}).one()
-        return Balance(row[0], row[1])
+        budget, committed = self._do(_LOCK, {"campaign": campaign}).one()
+        return budget, committed
 
     def spend(self, campaign: int, amount: int) -> bool:
         """Commit ``amount`` more of the budget, if it fits. Return whether it did."""

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from sqlalchemy import Column, Index, String, and_, bindparam, func, insert, select, update
 
-from halfmask.service.storage.tables import Statements, chunks, numbered, table, text, whole
+from halfmask.service.storage.tables import Statements, chunks, numbered_column, table, text, whole
 from halfmask_device.instants import Instant
 
 Role = Literal["operator", "consumer", "producer", "node", "peer"]
@@ -20,7 +20,7 @@ tokens = table(
     whole("revoked", null=True),
     Index("tokens_of", "role", "subject"),
 )
-consumers = table("consumers", numbered(), text("public", 32, unique=True), text("name", 200), whole("created"))
+consumers = table("consumers", numbered_column(), text("public", 32, unique=True), text("name", 200), whole("created"))
 invitations = table(
     "invitations",
     Column("hash", String(64), primary_key=True),
@@ -29,7 +29,7 @@ invitations = table(
 )
 producers = table(
     "producers",
-    numbered(),
+    numbered_column(),
     text("public", 32, unique=True),
     whole("campaign"),
     text("setting", 32),
@@ -38,7 +38,7 @@ producers = table(
     Index("producers_of", "campaign"),
 )
 nodes = table(
-    "nodes", numbered(), text("public", 32, unique=True), whole("campaign"), text("name", 200), whole("created")
+    "nodes", numbered_column(), text("public", 32, unique=True), whole("campaign"), text("name", 200), whole("created")
 )
 
 

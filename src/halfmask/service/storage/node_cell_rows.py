@@ -67,7 +67,7 @@ class NodeCellStatements(Statements):
 
     def first_fact(self, name: str, value: str) -> str:
         """Store a fact unless there is one. Return the value that was stored first, by any process."""
-        with suppress(IntegrityError), self.savepoint():
+        with suppress(IntegrityError), self.connection.begin_nested():
             self._do(insert(facts).values(name=name, value=value))
         return self.fact(name) or value
 

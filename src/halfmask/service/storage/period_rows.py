@@ -6,7 +6,17 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Index, PrimaryKeyConstraint, bindparam, delete, insert, select
 
-from halfmask.service.storage.tables import Plain, Statements, chunks, dump, long_text, numbered, table, text, whole
+from halfmask.service.storage.tables import (
+    Plain,
+    Statements,
+    chunks,
+    dump,
+    long_text,
+    numbered_column,
+    table,
+    text,
+    whole,
+)
 from halfmask_device.instants import Instant
 
 closed = table(
@@ -19,7 +29,7 @@ closed = table(
     long_text("entry"),
     PrimaryKeyConstraint("campaign", "period"),
 )
-events = table("events", numbered(), whole("campaign"), text("period", 24), Index("events_of", "campaign", "id"))
+events = table("events", numbered_column(), whole("campaign"), text("period", 24), Index("events_of", "campaign", "id"))
 looks = table(
     "looks",
     whole("campaign"),

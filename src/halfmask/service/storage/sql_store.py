@@ -1,4 +1,4 @@
-"""The store: one database with its transactions. `prepare` makes or upgrades it, `open_store` opens it.
+"""The store: one database with its transactions. `prepare_database` makes or upgrades it, `open_store` opens it.
 
 The service relies on four rules. A transaction is all or nothing, and on disk when ``transaction()`` has ended without
 an error. ``lock`` lets one transaction at a time work on a campaign. Keys are unique. A reader sees what was committed.
@@ -6,9 +6,10 @@ an error. ``lock`` lets one transaction at a time work on a campaign. Keys are u
 
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
@@ -19,6 +20,7 @@ from halfmask.service.storage.databases import DATABASES, file_of, read_url
 from halfmask.service.storage.table_versions import newest_version, upgrade, version_of
 from halfmask.service.storage.transaction import Transaction
 
+T = TypeVar("T")
 LEAST_ROOM = 64 * 2**20
 """Bytes that must be free on the disk of a SQLite file to take more: its log is merged into the file later."""
 _GIVEN_UP = ("40P01", "40001", 1213)
@@ -69,6 +71,11 @@ class Store:
         with _plainly(), self.engine.connect() as connection:
             yield Transaction(connection)
 
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        """Return what ``work`` reads."""
+        with self.reading() as tx:
+            return work(tx)
+
     def check(self) -> None:
         """Raise `StoreGoneError` unless the store answers."""
         with _plainly(), self.engine.connect() as connection:
@@ -82,7 +89,7 @@ class Store:
         self.engine.dispose()
 
 
-def prepare(url: str) -> tuple[Store, str | None]:
+def prepare_database(url: str) -> tuple[Store, str | None]:
     """Make the tables, or bring them up to date. Return the store and the version that it had before."""
     parsed = read_url(url)
     file = file_of(parsed)
@@ -101,7 +108,7 @@ def prepare(url: str) -> tuple[Store, str | None]:
 
 
 def open_store(url: str, least_room: int = LEAST_ROOM) -> Store:
-    """Return the store of a database that `prepare` has made. Raise OptionError if its tables are not up to date."""
+    """Return the store of a database that was prepared. Raise OptionError if its tables are not up to date."""
     parsed = read_url(url)
     file = file_of(parsed)
     if file is not None and not file.exists():

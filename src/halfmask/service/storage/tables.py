@@ -5,7 +5,6 @@ Times are instants in microseconds. Counts that may exceed 64 bits are JSON text
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import BigInteger, Column, Connection, Integer, MetaData, String, Table, Text, delete, insert
@@ -42,7 +41,7 @@ def long_text(name: str) -> Column[object]:
     return Column(name, Text().with_variant(LONGTEXT, "mysql"), nullable=False)
 
 
-def numbered() -> Column[object]:
+def numbered_column() -> Column[object]:
     """Return the column ``id``, which the database numbers. SQLite does so only for the type INTEGER."""
     return Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True)
 
@@ -58,12 +57,6 @@ class Statements:
         self._database = database_of(connection)
         self.alone = self._database.one_writer
         self._do = connection.execute
-
-    @contextmanager
-    def savepoint(self) -> Iterator[None]:
-        """Begin a part of the transaction that is undone alone if an error is raised within."""
-        with self.connection.begin_nested():
-            yield
 
     def _insert(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
         """Insert rows of all columns except the one that the database numbers, as fast as it can."""
