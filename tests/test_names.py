@@ -78,10 +78,7 @@ SAME_FUNCTION = {
     "scaled": "a law's kernel, and a grid of it",
 }
 """Public functions that may have one name, and why."""
-TWICE_TODAY = {
-    "changed", "count", "from_plain", "interval", "keep", "moment", "parts", "plain", "population", "prepare",
-    "reports_needed", "too_large",
-}  # fmt: skip
+TWICE_TODAY = {"interval"}
 """Names that still mean two things. The list only becomes shorter."""
 
 
