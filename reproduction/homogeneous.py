@@ -8,7 +8,7 @@ from halfmask.evaluation.metrics import METRICS
 from halfmask.figures.equal_noise import READINGS, NoiseCurve, gap_at_equal_noise, noise_data
 from halfmask.figures.study_samples import LARGE, MenuSamples, Samples
 from halfmask.figures.trajectories import trajectory_data
-from halfmask.mechanisms.mechanism import mechanism
+from halfmask.mechanisms.mechanism_registry import mechanism
 from halfmask.menus.menu import NONE_ID, Menu
 from reproduction.claim import ROUNDING, ClaimFinding, found, graded, judged
 

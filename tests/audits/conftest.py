@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from halfmask.mechanisms import mechanism
+from halfmask.mechanisms import mechanism_registry as registry
 
 
 @pytest.fixture(autouse=True)
 def plugins_go_again() -> Iterator[None]:
     """Mechanisms that a test registers are known to that test alone."""
-    before = dict(mechanism._known)
+    before = dict(registry._known)
     yield
-    mechanism._known.clear()
-    mechanism._known.update(before)
+    registry._known.clear()
+    registry._known.update(before)

@@ -15,7 +15,7 @@ from halfmask.evaluation.analytic.local_errors import LocalErrors
 from halfmask.evaluation.analytic.log_grid import largest_noise, make_grid
 from halfmask.evaluation.sampling import default_sizes, draw_subsets, parse_sizes
 from halfmask.mechanisms.grid import Block, Grid, grid
-from halfmask.mechanisms.mechanism import mechanism
+from halfmask.mechanisms.mechanism_registry import mechanism
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.profile import Profile
 from tests.evaluation.same_answer import awkward, frame, opened

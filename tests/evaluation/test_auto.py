@@ -18,7 +18,7 @@ from halfmask.evaluation.sampling import draw_subsets
 from halfmask.evaluation.scores import Constraint, Weights, normalisers, passing, privacy, utility
 from halfmask.evaluation.study import Study
 from halfmask.mechanisms.grid import TYPICAL, Block, Grid, grid, scaled
-from halfmask.mechanisms.mechanism import mechanism
+from halfmask.mechanisms.mechanism_registry import mechanism
 from halfmask.profiles.profile import Profile
 from tests.evaluation.same_answer import frame, opened
 

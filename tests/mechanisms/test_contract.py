@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from halfmask.arrays import FloatArray
-from halfmask.mechanisms import mechanism as registry
-from halfmask.mechanisms.mechanism import Mechanism, mechanisms, register
+from halfmask.mechanisms import mechanism_registry as registry
+from halfmask.mechanisms.mechanism import Mechanism
+from halfmask.mechanisms.mechanism_registry import mechanisms, register
 from halfmask.mechanisms.ours.laplace import Laplace
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.testing import check_mechanism

@@ -14,8 +14,9 @@ from halfmask.choice.mixed_groups import noise_sums
 from halfmask.evaluation.analytic.global_errors import SubsetTotals, needs_single_draws, standard_sums, sums_one_by_one
 from halfmask.evaluation.analytic.noise_sums import enough
 from halfmask.evaluation.sampling import Subset
-from halfmask.mechanisms import mechanism as registry
-from halfmask.mechanisms.mechanism import Mechanism, mechanism, mechanisms, register
+from halfmask.mechanisms import mechanism_registry as registry
+from halfmask.mechanisms.mechanism import Mechanism
+from halfmask.mechanisms.mechanism_registry import mechanism, mechanisms, register
 from halfmask.mechanisms.ours.laplace import Laplace
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.guarantees.guarantee import guarantee

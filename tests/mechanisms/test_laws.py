@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from halfmask.mechanisms.mechanism import mechanism
+from halfmask.mechanisms.mechanism_registry import mechanism
 from halfmask.mechanisms.setting import PrivacySetting
 from tests.refusals import refused
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from halfmask.mechanisms.mechanism import mechanism
+from halfmask.mechanisms.mechanism_registry import mechanism
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.guarantees.guarantee import guarantee
 from halfmask_device.laws.logistic import WIDE, RoundedLogistic

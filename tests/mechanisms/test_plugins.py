@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from halfmask.mechanisms import mechanism as registry
+from halfmask.mechanisms import mechanism_registry as registry
 from halfmask.mechanisms.grid import grid
-from halfmask.mechanisms.mechanism import mechanism, mechanisms, register
+from halfmask.mechanisms.mechanism_registry import mechanism, mechanisms, register
 from halfmask.mechanisms.setting import PrivacySetting
 from tests.refusals import refused
 from tests.statistics import ks_one_sample
@@ -61,7 +61,7 @@ def test_the_documented_example_installs_and_works(tmp_path: Path) -> None:
     printed = run(tmp_path, "use.py", path=installed).splitlines()
     promised = re.findall(r"^print.*  # (\S+?):?(?: .*)?$", files["use.py"], re.MULTILINE)
     assert printed == promised == ["True", "[[0.75]]", "20"]
-    listing = "from halfmask.mechanisms.mechanism import mechanisms; import sys;"
+    listing = "from halfmask.mechanisms.mechanism_registry import mechanisms; import sys;"
     listing += "print(mechanisms()[-1], 'tent' in sys.modules)"
     assert run(tmp_path, "-c", listing, path=installed).split() == ["tent", "False"]
 

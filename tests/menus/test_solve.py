@@ -8,7 +8,7 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from halfmask.errors import OptionError
-from halfmask.mechanisms.mechanism import mechanism, mechanisms
+from halfmask.mechanisms.mechanism_registry import mechanism, mechanisms
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import noise_std
 from halfmask.menus.optimize import optimize

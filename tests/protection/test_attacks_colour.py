@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from halfmask.arrays import FloatArray
-from halfmask.mechanisms.mechanism import register
+from halfmask.mechanisms.mechanism_registry import register
 from halfmask.protection.attacks.colour import bartlett, colour, discount, whiteness
 from halfmask.protection.evidence import evidence_from_profile
 from tests.evaluation.direct_cases import household

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import halfmask.mechanisms.mechanism as registry
-from halfmask.mechanisms.mechanism import register
+from halfmask.mechanisms import mechanism_registry as registry
+from halfmask.mechanisms.mechanism_registry import register
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.plain import to_plain
 from halfmask.profiles.build import Policies

@@ -22,7 +22,7 @@ from halfmask.evaluation.analytic.evaluate_analytic import BlockErrors, SubsetEr
 from halfmask.evaluation.sampling import Subset
 from halfmask.evaluation.scores import Constraint, passing
 from halfmask.mechanisms.grid import AUTO, TYPICAL, Block, Grid, grid, joined, scaled
-from halfmask.mechanisms.mechanism import mechanism
+from halfmask.mechanisms.mechanism_registry import mechanism
 from halfmask.profiles.profile import Profile
 
 OCTAVES = 40

@@ -25,7 +25,7 @@ from halfmask.errors import OptionError, SettingError
 from halfmask.evaluation.aggregates import aggregate
 from halfmask.evaluation.error_decay import decay_exponent
 from halfmask.evaluation.users_needed import NoiseShares, UsersNeeded, by_formula, draw_values, estimated
-from halfmask.mechanisms.mechanism import mechanism
+from halfmask.mechanisms.mechanism_registry import mechanism
 from halfmask.mechanisms.setting import PrivacySetting
 
 SIZES = tuple(2**k for k in range(5, 14))

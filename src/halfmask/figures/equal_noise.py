@@ -9,7 +9,7 @@ from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot
 from halfmask.figures.study_samples import Samples
 from halfmask.figures.style import mechanism_looks
 from halfmask.figures.wording import summed
-from halfmask.mechanisms.mechanism import mechanism
+from halfmask.mechanisms.mechanism_registry import mechanism
 
 READINGS = 100_000
 WINDOW = 0.02

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from halfmask.arrays import FloatArray
-from halfmask.mechanisms.base import Words
+from halfmask.mechanisms.mechanism import Words
 
 LAYERS = 256
 TAIL = 7.69711747013104972

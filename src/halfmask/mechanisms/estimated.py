@@ -7,7 +7,7 @@ import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import SettingError
-from halfmask.mechanisms.base import Mechanism, Noise
+from halfmask.mechanisms.mechanism import Mechanism, Noise
 from halfmask.streams import stream
 
 DRAWS = 2**20

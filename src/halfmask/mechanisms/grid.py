@@ -23,7 +23,7 @@ import numpy as np
 from halfmask.arrays import FloatArray
 from halfmask.errors import SettingError
 from halfmask.mechanisms.grid_language import parse_block
-from halfmask.mechanisms.mechanism import mechanism, mechanisms
+from halfmask.mechanisms.mechanism_registry import mechanism, mechanisms
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask_device.decimals import number_text
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import SettingError
-from halfmask.mechanisms.base import Mechanism
-from halfmask.mechanisms.mechanism import mechanism
+from halfmask.mechanisms.mechanism import Mechanism
+from halfmask.mechanisms.mechanism_registry import mechanism
 from halfmask_device.decimals import parse_number
 
 MOST = 20_000_000  # most settings of one part: 800 MB with five parameters

@@ -1,55 +1,336 @@
-"""Registry of mechanisms by name: built-in ones, those registered in Python, and plug-ins (imported on first use)."""
+# ruff: noqa: ARG002 - the defaults here need not use their arguments
+"""Base class of all masking mechanisms: a name, checked parameters, a method to mask, and the law of the noise.
 
-import inspect
-from importlib import import_module
-from pkgutil import iter_modules
+A law works on arrays of parameters, one row per setting, because a grid may hold a million settings:
 
+    parameters  (S, P)   S settings of P parameters each
+    y           (J,) or (S, J)   values of |psi|, shared by all settings or one row per setting
+
+What other parts of halfmask need to know about a mechanism is a *fact*, an attribute or method of its class: how its
+sums are drawn, its epsilon, the corners of its density, its form on a device's lattice. No other part checks a
+mechanism's name. Facts hold for one law, so a subclass that changes the sampler or the distribution function inherits
+none of them (`FACTS`).
+"""
+
+import math
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import Any, ClassVar, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import SettingError
-from halfmask.mechanisms import ours
-from halfmask.mechanisms.base import Mechanism
-from halfmask.mechanisms.plugins import complete, load_plugin, plugin_names
+from halfmask.mechanisms.privacy_loss import LossCells
+from halfmask_device.decimals import number_text
+from halfmask_device.law import DeviceMechanism, check_count, check_sizes
 
-__all__ = ["Mechanism", "mechanism", "mechanisms", "register"]
+Words = NDArray[np.uint64]
+Kind = Literal["additive", "relative", "direct"]
+Parameters = tuple[float, ...]
+Shape = tuple[float, ...]
 
-
-def _found() -> dict[str, Mechanism]:
-    """Return every mechanism defined in the folder `ours`, sorted by name."""
-    modules = [import_module(f"{ours.__name__}.{each.name}") for each in iter_modules(ours.__path__)]
-    classes = [
-        each
-        for module in modules
-        for each in vars(module).values()
-        if inspect.isclass(each) and issubclass(each, Mechanism) and each.__module__ == module.__name__
-    ]
-    return {each.name: each() for each in sorted(classes, key=lambda one: one.name)}
-
-
-_known = _found()
-_OURS = tuple(_known)
-
-
-def mechanism(name: str) -> Mechanism:
-    """Return the mechanism of this name; entry points are searched only if the name is not known yet."""
-    known = _known.get(name)
-    if known is not None:
-        return known
-    loaded = load_plugin(name)
-    if loaded is None:
-        raise SettingError(f"unknown mechanism {name[:40]!r}; known are {', '.join(mechanisms())}", kind="unknown")
-    return _known.setdefault(name, loaded)
+LAW = ("sample", "cdf", "unit_sample", "unit_cdf", "mask")
+"""Methods that define a law; a class that defines one of them has a new law."""
+FACTS = (
+    *("exact_sums", "standard_sums", "sample_sum", "moments", "unit_moments", "support", "tail", "quantile", "fill"),
+    *("pure_epsilon", "epsilon_width", "falling", "proven", "corners", "grown", "lattice", "pmf", "lattice_tail"),
+    *("lattice_variance", "deterministic", "unit_parameters", "shapes", "shaped", "essential", "fisher"),
+    *("steepest", "loss_cells", "lattice_loss_cells"),
+)
+MOST_POINTS = 2**20  # most lattice points that are summed one by one
+MOST_STEPS = 2**53
+LITTLE = 1e-5
 
 
-def mechanisms() -> list[str]:
-    """Return the names of all mechanisms: built-in ones first, then the others, both sorted."""
-    return [*_OURS, *sorted((_known.keys() | plugin_names()) - set(_OURS))]
+class Source(Protocol):
+    """Random numbers of one stream; a law uses only one of the two.
+
+    ``words``      state of the compiled generator (`draw_kernel`)
+    ``generator``  numpy's generator
+    """
+
+    @property
+    def words(self) -> Words: ...
+    @property
+    def generator(self) -> np.random.Generator: ...
 
 
-def register(plugin: type) -> Mechanism:
-    """Register a class as a mechanism in this process, replacing an earlier one of the same name."""
-    whole = complete(plugin)
-    if whole.name in _OURS:
-        raise SettingError(
-            f"mechanism {whole.name} is one of halfmask's own: give {plugin.__name__} another name", kind="name"
-        )
-    _known[whole.name] = whole
-    return whole
+class Mechanism(ABC):
+    """One masking mechanism, for all values of its parameters. It is stateless.
+
+    ``form``             how devices write and check its settings: name, parameters and their limits
+    ``kind``             "additive": m = s + psi; "relative": m = s (1 + psi); "direct": another rule, without a law
+    ``parameter_names``  names of the parameters, in order
+    ``estimated``        whether the law is estimated from a sample; results must say so
+    ``per_user``         whether ``mask`` needs all values of one user together
+    ``holds_inner``      whether a second setting may mask the result, as in ``clip:0,10/laplace:1``
+    ``alike``            whether it takes any number of parameters, all of one kind
+    ``deterministic``    whether it adds no randomness: then a change of the reading that changes the report is certain
+                         to be seen
+    ``proven``           whether the law is known to be symmetric, with atoms only at 0 or on its `lattice`
+    ``falling``          whether the density f falls with |psi|. Then f(x) > e^epsilon f(x - d) only if x < d/2, and for
+                         such x f(x - d) falls as d grows. So among all changes up to d the largest has the largest
+                         delta, at every epsilon
+    ``exact_sums``       whether `standard_sums` is exact; if not, it uses the central limit theorem
+    ``fisher``           Fisher information of a report about its reading, E (f'/f)^2, times the variance of the noise:
+                         how much better the best estimator of many reports is than their mean. Infinite if the density
+                         has jumps, or if unknown
+    ``unit_parameters``  parameters of typical noise of size about 1, from which `grown` starts; None if there are none
+    ``shapes``           starting points of a search for the best shape; empty if all noise of the law has one shape
+    """
+
+    name: str
+    form: ClassVar[DeviceMechanism | None] = None
+    kind: Kind = "additive"
+    parameter_names: tuple[str, ...] = ()
+    estimated: bool = False
+    per_user: bool = False
+    holds_inner: ClassVar[bool] = False
+    alike: ClassVar[bool] = False
+    deterministic: bool = False
+    proven: bool = False
+    falling: bool = False
+    exact_sums: bool = False
+    fisher: float = math.inf
+    unit_parameters: Parameters | None = None
+    shapes: tuple[Shape, ...] = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if form := vars(cls).get("form"):
+            cls.name, cls.parameter_names = form.name, form.parameters
+        drop_foreign_facts(cls)
+
+    def names(self, count: int) -> tuple[str, ...]:
+        """Return the names of ``count`` parameters; a different number of names if ``count`` is not allowed."""
+        return self.form.names(count) if self.form else self.parameter_names
+
+    def check(self, parameters: Parameters) -> None:
+        """Raise a SettingError unless the number of parameters fits and all are finite and not negative."""
+        if self.form:
+            self.form.check(parameters, self.name)
+        else:
+            self.check_count(parameters)
+            check_sizes(self.name, self.parameter_names, parameters)
+
+    def check_count(self, parameters: Parameters) -> None:
+        """Raise a SettingError unless the number of parameters equals the number of names."""
+        check_count(self.name, self.names(len(parameters)), parameters)
+
+    def brief(self, text: str, parameters: Parameters) -> str:
+        """Return a setting's text, shortened for a narrow column."""
+        return text
+
+    @abstractmethod
+    def mask(self, parameters: FloatArray, values: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Return the masked values under one setting (parameters of shape (P,)); NaN stays NaN."""
+
+    def fill(self, parameters: FloatArray, values: FloatArray, source: Source, out: FloatArray) -> None:
+        """Write masked values into ``out``; the most frequent laws override this with compiled code."""
+        out[:] = self.mask(parameters, values, source.generator)
+
+    # The law of |psi|
+
+    def cdf(self, parameters: FloatArray, y: FloatArray) -> FloatArray:
+        """P(|psi| <= y), shape (S, J)."""
+        raise self._no_law()
+
+    def moments(self, parameters: FloatArray) -> FloatArray:
+        """E|psi|^k for k = 1..4, shape (S, 4); inf if the value exceeds the largest float."""
+        raise self._no_law()
+
+    def support(self, parameters: FloatArray) -> FloatArray:
+        """sup |psi|, shape (S,); inf if unbounded or unknown."""
+        raise self._no_law()
+
+    def tail(self, parameters: Parameters, y: FloatArray) -> FloatArray:
+        """P(psi > y) for y >= 0 under one setting: (1 - F(y))/2 for a symmetric law.
+
+        Laws override this if they have a formula without the difference, because 1 - F rounds to 0 below 1e-16.
+        """
+        return np.asarray((1 - self.cdf(np.array([parameters]), y)[0]) / 2)
+
+    def quantile(self, parameters: FloatArray, u: FloatArray) -> FloatArray | None:
+        """Return psi of one setting as an increasing function of U in (0, 1), or None if not implemented."""
+        return None
+
+    def sample(self, parameters: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
+        """Return ``size`` independent draws of psi, with sign, under one setting (parameters of shape (P,))."""
+        raise self._no_law()
+
+    # Sums of n draws
+
+    def sample_sum(self, parameters: FloatArray, n: IntArray, rng: np.random.Generator) -> FloatArray | None:
+        """Return for each n_t one exact draw of the sum of n_t independent psi, or None if no formula is known."""
+        return None
+
+    def standard_sums(self, n: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Return for each n_t > 0 (whole or not) a draw of the sum of n_t psi, divided by its standard deviation.
+
+        The law does not depend on the parameters. Unless `exact_sums`, it is normal by the central limit theorem; for
+        symmetric noise the error is of order 1/n.
+        """
+        return rng.standard_normal(len(n))
+
+    # Privacy guarantees
+
+    def pure_epsilon(self, parameters: Parameters, change: float) -> float | None:
+        """sup |log p(x)/p(x - d)| over changes d up to ``change``; None if infinite or unknown."""
+        return None
+
+    def loss_cells(self, parameters: Parameters, change: float) -> LossCells | None:
+        """Return the privacy loss of a report if two readings ``change`` apart are possible; None to use `cdf`."""
+        return None
+
+    def lattice_loss_cells(self, parameters: Parameters, step: float, steps: int) -> LossCells | None:
+        """Return the same for noise on a lattice and readings ``steps`` steps apart; None to use `pmf`."""
+        return None
+
+    def epsilon_width(self, parameters: Parameters) -> float | None:
+        """Return the width of the steps in which `pure_epsilon` grows with the change; None if it is proportional."""
+        return None
+
+    def corners(self, parameters: Parameters, end: float) -> tuple[FloatArray, bool]:
+        """Return the |psi| up to ``end`` at which the density may jump, have a kink or be infinite.
+
+        The second value says whether the density is constant between them.
+        """
+        return np.array([0.0, end]), False
+
+    def width(self, parameters: Parameters) -> float:
+        """Return the largest possible difference of two readings after masking, before any inner setting."""
+        return math.inf
+
+    # Scaling the noise, and rounding it to a lattice
+
+    def grown(self, parameters: FloatArray, factor: float) -> FloatArray | None:
+        """Return parameters (S, P) with which psi is ``factor`` times as large; None if not implemented."""
+        return None
+
+    def surely_grown(self, parameters: FloatArray, factor: float) -> FloatArray:
+        """Return `grown` parameters; raise a SettingError if that is not implemented."""
+        grown = self.grown(parameters, factor)
+        if grown is None:
+            raise SettingError(
+                f"{self.name} does not say how its parameters grow its noise: state grown(...)", kind="grown"
+            )
+        return grown
+
+    def essential(self, parameters: FloatArray) -> FloatArray:
+        """Return parameters (S, P) with those set to 0 that make |psi| larger by a share below `LITTLE` in every draw.
+
+        Settings with equal essential parameters have equal entropy, to within a few `LITTLE` / ln 2 bits.
+        """
+        return parameters
+
+    def shaped(self, deviation: float, change: float, shape: Shape) -> Parameters:
+        """Return parameters of noise with this standard deviation and shape that is to hide a change of a reading."""
+        return self.unit_parameters or ()
+
+    def lattice(self, parameters: Parameters) -> float | None:
+        """Return the step of the lattice on which psi lies and readings must lie; None for continuous noise."""
+        return None
+
+    def pmf(self, parameters: Parameters, step: float, k: FloatArray | IntArray) -> FloatArray:
+        """P(K = k) of the noise in steps of a published lattice, psi = K step, as a device draws it. Symmetric in k.
+
+        K = round(psi/step), as if the masked reading were rounded, unless the law overrides this with a discrete form.
+        """
+        size = np.abs(k).astype(np.float64)
+        inner, outer = (self.tail(parameters, np.maximum(size + side, 0.0) * step) for side in (-0.5, 0.5))
+        return np.where(k == 0, 1 - 2 * outer, inner - outer)
+
+    def lattice_tail(self, parameters: Parameters, step: float, k: FloatArray | IntArray) -> FloatArray:
+        """P(K >= k) for k >= 1."""
+        return self.tail(parameters, np.asarray((k - 0.5) * step, np.float64))
+
+    def lattice_variance(self, parameters: Parameters, step: float) -> float:
+        """Variance of K step: 2 step^2 times the sum over k >= 1 of (2k - 1) P(K >= k).
+
+        If the noise reaches more than `MOST_POINTS` steps it is sigma^2 + step^2/12 (Sheppard), right to 12 digits for
+        so fine a step.
+        """
+        row = np.array([parameters])
+        variance, bound = float(self.moments(row)[0, 1]), float(self.support(row)[0])
+        far = bound if math.isfinite(bound) else 40 * math.sqrt(variance)
+        if not variance:
+            return 0.0
+        if far / step > MOST_POINTS:
+            return variance + step**2 / 12
+        k = np.arange(1, math.ceil(far / step + 0.5) + 1)
+        return float(2 * step**2 * np.sum((2 * k - 1) * self.lattice_tail(parameters, step, k)))
+
+    def _no_law(self) -> SettingError:
+        return SettingError(f"{self.name} has no noise law: evaluate it with the direct method", kind="law")
+
+
+def drop_foreign_facts(cls: type) -> None:
+    """Reset the facts that a class with a new law inherits from another complete mechanism to their defaults."""
+    if not any(part in vars(cls) for part in LAW):
+        return
+    for fact in FACTS:
+        owner = next((each for each in cls.__mro__ if fact in vars(each)), None)
+        if owner is not None and owner is not cls and "name" in vars(owner):
+            default = next((each for each in cls.__mro__ if fact in vars(each) and "name" not in vars(each)), None)
+            if default is not None:
+                setattr(cls, fact, vars(default)[fact])
+
+
+class Noise(Mechanism):
+    """A mechanism that draws psi independently of the value; subclasses define its law and its sampler."""
+
+    @abstractmethod
+    def sample(self, parameters: FloatArray, size: int, rng: np.random.Generator) -> FloatArray: ...
+
+    def mask(self, parameters: FloatArray, values: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Return s + psi, or s (1 + psi) if the kind is relative."""
+        psi = self.sample(parameters, values.size, rng).reshape(values.shape)
+        with np.errstate(over="ignore"):
+            return values * (1 + psi) if self.kind == "relative" else values + psi
+
+
+class RelativeNoise(Noise):
+    """m = s (1 + psi): the law is that of psi, so the local error is |psi| for every s; there is no epsilon."""
+
+    kind = "relative"
+    fisher = math.inf
+
+    def pure_epsilon(self, parameters: Parameters, change: float) -> float | None:
+        return None
+
+
+def in_scales(y: FloatArray, scale: FloatArray) -> FloatArray:
+    """Return y / scale for y (J,) or (S, J) and scale (S, 1), as the argument of a distribution function.
+
+    Negative y give 0, at which a continuous distribution function of |psi| is 0. Scale 0 means no noise, with all mass
+    at 0, so there y >= 0 gives infinity.
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratio: FloatArray = np.maximum(y, 0.0) / scale
+    still = scale == 0
+    if still.any():
+        ratio = np.where(still, np.where(np.asarray(y) >= 0, np.inf, 0.0), ratio)
+    return ratio
+
+
+def powers(scale: FloatArray) -> FloatArray:
+    """Return scale^k for k = 1..4, shape (S, 4); overflow gives inf."""
+    with np.errstate(over="ignore"):
+        return np.asarray(scale[:, None] ** np.arange(1, 5))
+
+
+def signs(size: int, rng: np.random.Generator) -> FloatArray:
+    """Return fair random signs, -1 or 1."""
+    return np.where(rng.random(size) < 0.5, -1.0, 1.0)
+
+
+def whole_steps(change: float, width: float) -> int:
+    """Return ceil(change / width), at least 1, computed with the decimals that print as these floats: 0.3 is 3 of 0.1.
+
+    There is no tolerance: a change that exceeds a step by however little counts as one more step.
+    """
+    if change / width > MOST_STEPS:  # floats cannot distinguish single steps there
+        return math.ceil(change / width)
+    return max(math.ceil(Fraction(number_text(change)) / Fraction(number_text(width))), 1)

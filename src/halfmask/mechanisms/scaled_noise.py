@@ -6,7 +6,7 @@ from abc import abstractmethod
 import numpy as np
 
 from halfmask.arrays import FloatArray
-from halfmask.mechanisms.base import Noise, Parameters, in_scales, powers
+from halfmask.mechanisms.mechanism import Noise, Parameters, in_scales, powers
 
 
 class ScaledNoise(Noise):

@@ -6,8 +6,8 @@ import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import SettingError
-from halfmask.mechanisms.base import Kind
-from halfmask.mechanisms.mechanism import Mechanism, mechanism
+from halfmask.mechanisms.mechanism import Kind, Mechanism
+from halfmask.mechanisms.mechanism_registry import mechanism
 from halfmask_device.setting import Setting
 
 

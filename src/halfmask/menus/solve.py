@@ -17,8 +17,8 @@ from functools import partial
 import numpy as np
 
 from halfmask.errors import OptionError
-from halfmask.mechanisms.base import Shape
-from halfmask.mechanisms.mechanism import Mechanism, mechanism, mechanisms
+from halfmask.mechanisms.mechanism import Mechanism, Shape
+from halfmask.mechanisms.mechanism_registry import mechanism, mechanisms
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, noise_std
 from halfmask.menus.menu_scale import Placed, place

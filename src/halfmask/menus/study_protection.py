@@ -14,7 +14,7 @@ import numpy as np
 
 from halfmask.arrays import BoolArray, FloatArray, IntArray
 from halfmask.errors import OptionError
-from halfmask.mechanisms.mechanism import mechanism
+from halfmask.mechanisms.mechanism_registry import mechanism
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.setting_protection import Question
 from halfmask.menus.study_scores import StudyScores

@@ -10,7 +10,7 @@ import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
-from halfmask.mechanisms.mechanism import mechanism
+from halfmask.mechanisms.mechanism_registry import mechanism
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.attacks.reconstruction import coarse_step, lattice_errors
 from halfmask.protection.evidence import Population

@@ -19,7 +19,7 @@ VALUES = np.array([[2.0, -4.0, np.nan], [0.0, 10.0, 0.25]])
 
 
 def check_mechanism(text: str, seed: int = 1, false_alarm: float = 1e-6) -> None:
-    """Raise an AssertionError unless a setting's mechanism keeps its contract (`halfmask.mechanisms.base.Mechanism`).
+    """Raise an AssertionError unless a setting's mechanism keeps the contract of `halfmask.mechanisms.mechanism`.
 
     ``text``         the setting, such as ``tent:0.5``; its noise should be of ordinary size, not 0
     ``false_alarm``  probability that a correct mechanism fails

@@ -19,7 +19,7 @@ from halfmask.arrays import FloatArray, IntArray
 from halfmask.evaluation.analytic.denominators import Denominators
 from halfmask.evaluation.analytic.error_summaries import product_entropies
 from halfmask.evaluation.sampling import Subset
-from halfmask.mechanisms.base import Mechanism
+from halfmask.mechanisms.mechanism import Mechanism
 from halfmask.streams import stream
 
 SHORT = 256

@@ -19,9 +19,9 @@ from halfmask.evaluation.analytic.smallest_divisors import drawn_sums, scatter
 from halfmask.evaluation.metrics import GLOBAL, LOCAL, LOCAL_ENTROPY, LOCAL_MEAN, LOCAL_STD, METRICS
 from halfmask.evaluation.sampling import Subset
 from halfmask.evaluation.scores import Constraint, passing
-from halfmask.mechanisms.base import Mechanism
 from halfmask.mechanisms.grid import Block, Grid
-from halfmask.mechanisms.mechanism import mechanism
+from halfmask.mechanisms.mechanism import Mechanism
+from halfmask.mechanisms.mechanism_registry import mechanism
 from halfmask.profiles.profile import Profile
 from halfmask.streams import stream
 

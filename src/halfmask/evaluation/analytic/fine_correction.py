@@ -16,7 +16,7 @@ from halfmask.arrays import FloatArray
 from halfmask.evaluation.analytic.denominators import Denominators
 from halfmask.evaluation.analytic.expected_entropy import expected_entropies
 from halfmask.evaluation.analytic.log_grid import BIN_WIDTH, largest_noise
-from halfmask.mechanisms.base import Mechanism
+from halfmask.mechanisms.mechanism import Mechanism
 
 PER_OCTAVE = 1024
 SAMPLED = 256

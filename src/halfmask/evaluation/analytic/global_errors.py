@@ -29,7 +29,7 @@ from halfmask.evaluation.analytic.error_summaries import ScaledErrors
 from halfmask.evaluation.analytic.noise_sums import MOST_DRAWN, enough, sums_of_few
 from halfmask.evaluation.analytic.variance_errors import variance_summaries
 from halfmask.evaluation.sampling import Subset
-from halfmask.mechanisms.base import Mechanism
+from halfmask.mechanisms.mechanism import Mechanism
 from halfmask.profiles.profile import Profile
 from halfmask.streams import stream
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from halfmask.arrays import FloatArray
-from halfmask.mechanisms.base import Mechanism
+from halfmask.mechanisms.mechanism import Mechanism
 from halfmask.mechanisms.scaled_noise import ScaledNoise
 
 PER_OCTAVE = 4

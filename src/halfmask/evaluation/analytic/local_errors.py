@@ -23,7 +23,7 @@ from halfmask.evaluation.analytic.local_kernel import entropies, expansions
 from halfmask.evaluation.analytic.log_grid import LogGrid, largest_noise, make_grid
 from halfmask.evaluation.analytic.smallest_divisors import smallest_divisors
 from halfmask.evaluation.sampling import Subset
-from halfmask.mechanisms.base import Mechanism
+from halfmask.mechanisms.mechanism import Mechanism
 
 PER_OCTAVE, PER_OCTAVE_OF_FEW = 16, 128
 """Cells of the grid per octave; more if z has no more than `FEW_VALUES` values, which blur nothing."""

@@ -15,7 +15,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.evaluation.analytic.denominators import Denominators
-from halfmask.mechanisms.base import Mechanism
+from halfmask.mechanisms.mechanism import Mechanism
 
 BIN_WIDTH = 0.001
 DENSE = 8  # cells wider than this many bins are not spread but counted as so many equal bins

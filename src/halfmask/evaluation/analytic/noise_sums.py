@@ -8,7 +8,7 @@ hundreds, so that many readings share in a sum of which only one or two are felt
 import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
-from halfmask.mechanisms.base import Mechanism
+from halfmask.mechanisms.mechanism import Mechanism
 
 LEAST = 64
 PER_KURTOSIS = 16

@@ -12,7 +12,7 @@ import numpy as np
 from halfmask.arrays import FloatArray
 from halfmask.evaluation.analytic.denominators import Denominators
 from halfmask.evaluation.sampling import Subset
-from halfmask.mechanisms.base import Mechanism
+from halfmask.mechanisms.mechanism import Mechanism
 from halfmask.mechanisms.scaled_noise import ScaledNoise
 from halfmask.streams import stream
 

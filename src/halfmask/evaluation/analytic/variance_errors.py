@@ -21,7 +21,7 @@ from halfmask.arrays import FloatArray, IntArray
 from halfmask.evaluation.aggregates import own_variance
 from halfmask.evaluation.analytic.error_summaries import linear_summaries
 from halfmask.evaluation.analytic.noise_sums import MOST_DRAWN, enough
-from halfmask.mechanisms.base import Mechanism
+from halfmask.mechanisms.mechanism import Mechanism
 from halfmask.mechanisms.scaled_noise import ScaledNoise
 
 MANY_OF_SCALED = 256  # drawn once for all scales, so more can be afforded

@@ -5,7 +5,7 @@ from functools import cached_property
 import numpy as np
 
 from halfmask.arrays import FloatArray
-from halfmask.mechanisms.base import Words
+from halfmask.mechanisms.mechanism import Words
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.streams import generator, sequence
 

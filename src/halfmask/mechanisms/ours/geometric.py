@@ -6,8 +6,8 @@ import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import SettingError
-from halfmask.mechanisms.base import Noise, Parameters, in_scales, signs, whole_steps
 from halfmask.mechanisms.geometric_moments import geometric_moments
+from halfmask.mechanisms.mechanism import Noise, Parameters, in_scales, signs, whole_steps
 from halfmask.mechanisms.ours.laplace import Laplace
 from halfmask.mechanisms.privacy_loss import LossCells
 from halfmask_device.laws.geometric import MECHANISM

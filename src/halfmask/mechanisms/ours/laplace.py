@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
-from halfmask.mechanisms.base import Parameters, RelativeNoise, Source
+from halfmask.mechanisms.mechanism import Parameters, RelativeNoise, Source
 from halfmask.mechanisms.privacy_loss import FURTHEST, LossCells
 from halfmask.mechanisms.scaled_noise import ScaledNoise
 from halfmask_device.laws.laplace import MECHANISM

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from halfmask.arrays import FloatArray
-from halfmask.mechanisms.base import Parameters
+from halfmask.mechanisms.mechanism import Parameters
 from halfmask.mechanisms.scaled_noise import ScaledNoise
 from halfmask_device.laws.logistic import MECHANISM
 

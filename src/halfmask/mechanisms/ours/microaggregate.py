@@ -4,7 +4,7 @@ import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import SettingError
-from halfmask.mechanisms.base import Mechanism, Parameters
+from halfmask.mechanisms.mechanism import Mechanism, Parameters
 
 
 class Microaggregate(Mechanism):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
-from halfmask.mechanisms.base import Noise, Parameters, Source
+from halfmask.mechanisms.mechanism import Noise, Parameters, Source
 from halfmask_device.laws.none import MECHANISM
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from halfmask.arrays import FloatArray
-from halfmask.mechanisms.base import Mechanism
+from halfmask.mechanisms.mechanism import Mechanism
 
 
 class Round(Mechanism):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
-from halfmask.mechanisms.base import LITTLE, Noise, Parameters, Source, powers
+from halfmask.mechanisms.mechanism import LITTLE, Noise, Parameters, Source, powers
 from halfmask_device.laws.sine import MECHANISM
 
 TINY = 1e-250  # smaller |psi| are left to the kernel, which rescales them

@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from halfmask.arrays import FloatArray
-from halfmask.mechanisms.base import Noise, Parameters, Shape, in_scales, signs, whole_steps
 from halfmask.mechanisms.geometric_moments import geometric_moments
+from halfmask.mechanisms.mechanism import Noise, Parameters, Shape, in_scales, signs, whole_steps
 from halfmask_device.laws.staircase import MECHANISM
 
 STAIRS = 2**13

@@ -3,7 +3,7 @@
 import numpy as np
 
 from halfmask.arrays import FloatArray
-from halfmask.mechanisms.base import Noise, Parameters, signs
+from halfmask.mechanisms.mechanism import Noise, Parameters, signs
 from halfmask_device.laws.tabulated import MECHANISM
 
 
