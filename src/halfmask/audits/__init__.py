@@ -1,1 +1,1 @@
-"""What a setting really protects: guarantees, attacks, and the limit of any noise."""
+"""What a setting really protects: guarantees, attacks, and the best score that any noise can have."""

@@ -1,4 +1,6 @@
-"""The audit of a menu: a card for each setting, its guarantees, the device's sampler and every attack."""
+"""The audit of a menu: a card for each setting, with its guarantees, a test of the device's sampler, and
+all attacks.
+"""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +30,7 @@ from halfmask_device.terms import STEP
 
 GIVEN = "as given"
 HARDLY = 100
-"""Noise below a hundredth of a typical reading is not worth an alternative."""
+"""No alternative is proposed for noise below a hundredth of a typical reading."""
 
 
 def audit_menu(
@@ -43,12 +45,16 @@ def audit_menu(
     other_data: bool = False,
     advance: Callable[[int, int], None] | None = None,
 ) -> ReportCard:
-    """A card for each setting of a menu; with a panel, attacks see readings, without one only totals by period.
+    """Return a card for each setting of a menu. Attacks use the panel's readings, or only totals by period without a
+    panel.
 
-    ``sensitivity`` is the largest change of a reading, its published range by default. ``step`` is that of the lattice
-    that devices draw on: by default the one that the menu was made for, else theirs (`STEP`). Promises are for one
-    reading, ``window`` in a row, a day, and everything. ``advance(done, all)`` hears of attacks. Everything but the
-    audit of the device's sampler, which cannot be seeded, is the same for the same seed.
+    Guarantees are for one reading, for ``window`` readings in a row, for a day, and for all reports of a device. All
+    results are reproducible from the seed, except the test of the device's sampler, whose noise cannot be seeded.
+
+    ``sensitivity``  largest change of a reading; default: the range published with the data
+    ``step``         step of the devices' lattice; default: the one that the menu was made for, else `STEP`
+    ``other_data``   accept a menu made from other data than the profile
+    ``advance``      progress callback ``(done, all)``, called once per attack
     """
     menu.check_data(profile, other_data=other_data)
     range_, origin = default_sensitivity(profile) if sensitivity is None else (sensitivity, GIVEN)
@@ -66,7 +72,7 @@ def audit_menu(
         if advance:
             advance(next(done), len(menu.settings) * len(ATTACKS))
 
-    # every attack has a stream of its own, so order changes nothing; the longest waits are begun first
+    # every attack has its own random stream, so the order does not matter; the longest tasks start first
     with ThreadPoolExecutor(os.cpu_count()) as pool, ThreadPoolExecutor(1) as beside, _stopping(pool):
         seen = pool.submit(lambda: evidence_from_panel(panel, profile) if panel else evidence_from_profile(profile))
         near = {each.id: pool.submit(closeness, each, scale) for each in menu.settings}
@@ -97,7 +103,13 @@ def audit_menu(
 
 @dataclass(frozen=True)
 class AuditBench:
-    """What every setting of a menu is audited with."""
+    """The inputs that the audits of all settings share.
+
+    ``range``    the largest change of a reading
+    ``typical``  the size of a typical reading
+    ``reports``  number of reports in a day, a month and a year
+    ``windows``  number of readings of each promise, by name
+    """
 
     evidence: Evidence
     scale: AllReadings
@@ -110,11 +122,11 @@ class AuditBench:
     seed: int
 
     def guarantee(self, setting: PrivacySetting, change: float, counts: Sequence[int] = ()) -> Guarantee:
-        """Of the noise that a device draws on the lattice, or on the setting's own."""
+        """Return the guarantee of the noise that a device draws on the lattice, or on the setting's own lattice."""
         return drawn_guarantee(setting, change, counts, self.step, self.unit)
 
     def card(self, entry: MenuSetting, limit: "Future[Closeness]", advance: Callable[[int, int], None]) -> SettingCard:
-        """Guarantees, sampler and attacks of one setting."""
+        """Return the card of one setting: guarantees, test of the sampler, and attacks."""
         near = limit.result()
         counts = tuple(self.reports.values())
         whole, typical = (self.guarantee(entry.setting, change, counts) for change in (self.range, self.typical))
@@ -142,7 +154,7 @@ class AuditBench:
         )
 
     def instead(self, near: Closeness) -> Alternative | None:
-        """The reference noise, which has an epsilon, of the same variance; None if there is next to no noise."""
+        """Return Laplace noise of the same variance, which has an epsilon; None if there is hardly any noise."""
         if near.privacy is None or not near.noise_std or near.noise_std < self.typical / HARDLY:
             return None
         known = PrivacySetting.of_deviation(REFERENCE, near.noise_std)
@@ -156,7 +168,11 @@ class AuditBench:
         )
 
     def best_score(self, entries: Sequence[MenuSetting]) -> BestScore | None:
-        """The limit's own noise at the variance of the noisiest setting; None if none adds noise."""
+        """Return the noise with the best possible score at the variance of the noisiest setting, with all attacks on
+        it.
+
+        None if no setting adds noise.
+        """
         noisy = [(each.noise_std or 0.0, each) for each in entries if has_limit(each)]
         if not noisy:
             return None
@@ -165,13 +181,13 @@ class AuditBench:
         return BestScore(like.id, best, self.scale.privacy(best), tuple(attack(best, self.evidence, self.seed)))
 
     def curve(self, found: Guarantee) -> dict[int, tuple[float, ...]]:
-        """delta at `CURVE` for one report and for a day of them."""
+        """Return delta at `CURVE` for one report and for a day of reports."""
         return {number: delta_curve(found, number) for number in (1, self.reports["day"])}
 
 
 @contextmanager
 def _stopping(pool: ThreadPoolExecutor) -> Iterator[None]:
-    """After an error nothing more is begun."""
+    """Cancel all work that has not begun if an error occurs."""
     try:
         yield
     except BaseException:
@@ -180,7 +196,7 @@ def _stopping(pool: ThreadPoolExecutor) -> Iterator[None]:
 
 
 def delta_curve(found: Guarantee, reports: int) -> tuple[float, ...]:
-    """Upper bounds on delta at `CURVE` for that many reports; 1 if the setting guarantees nothing."""
+    """Return upper bounds on delta at `CURVE` for that many reports; 1 if the setting guarantees nothing."""
     if found.losses is None:
         return (1.0,) * len(CURVE)
     together = found.losses.composed(reports)
@@ -188,7 +204,7 @@ def delta_curve(found: Guarantee, reports: int) -> tuple[float, ...]:
 
 
 def _step(given: float | None, menu: Menu) -> tuple[float, str]:
-    """The lattice's step, and who says so."""
+    """Return the lattice's step, and where it comes from: the option, the menu or the device's default."""
     if given is not None:
         return given, GIVEN
     if menu.question is not None and menu.question.step is not None:
@@ -197,13 +213,15 @@ def _step(given: float | None, menu: Menu) -> tuple[float, str]:
 
 
 def everything(profile: Profile, day: int) -> int:
-    """All reports of one device over the time that the profile covers: the longest window there is."""
+    """Return the number of reports of one device over the time that the profile covers, the longest window possible."""
     held = profile.rows["readings"] > 0
     longest = int((profile.rows["last"][held] - profile.rows["first"][held]).max(initial=0))
     return longest // (DAY // day) + 1
 
 
 def reports_of(profile: Profile) -> dict[str, int]:
-    """How many reports a device gives in a day, a month and a year, by the sampling step; half-hours without one."""
+    """Return the number of reports in a day, a month and a year; 48 a day if the interval between
+    readings is unknown.
+    """
     day = DAY // profile.step if profile.step and profile.step <= DAY else REPORTS[0]
     return {"day": day, "month": 30 * day, "year": 365 * day}

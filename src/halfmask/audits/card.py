@@ -1,4 +1,4 @@
-"""The report card: what a setting scores, what it guarantees, and what attacks still learn, side by side."""
+"""The card of an audit: each setting's score, its guarantees, and what attacks still learn."""
 
 import math
 from collections.abc import Collection, Iterator, Mapping
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 FORMAT = "halfmask card"
 VERSION = 1
 CURVE = tuple(place / 4 for place in range(41))
-"""The epsilons, 0 to 10, at which the card has delta for drawing."""
+"""The epsilons, 0 to 10, for which the card contains delta."""
 
 DRAWN = {"smoothing": ("rmse_prior", "rmse_smoothed"), "re-identification": ("unmasked_top1",)}
-"""Details of attacks that figures draw: they must be numbers if the attack applies."""
+"""Details of attacks that figures need: they must be numbers if the attack applies."""
 
 CALIBRATION = (
     "The menu itself was chosen by looking at readings, without noise: its settings, normalisers and scores are not "
@@ -42,15 +42,20 @@ CALIBRATION = (
 
 @dataclass(frozen=True)
 class SettingCard:
-    """One setting: its score in the study, its guarantees, what attacks found, and what that amounts to.
+    """One setting: its score in the study, its guarantees, the results of attacks, and a summary in words.
 
-    ``privacy`` and ``utility`` are None if the setting lies outside the study's range: it is not scored there.
-    ``guarantee`` is for a change as large as a reading's whole range, ``typical`` for one of a typical reading's size.
-    ``sampler`` is the empirical audit of the device's own noise; None if devices do not offer the setting.
-    ``instead`` is Laplace noise of the same variance, for settings without a pure epsilon: what it would guarantee.
-    ``curve`` is delta of the typical change at `CURVE`, for one report and for a day of them.
-    ``promises`` are, by window, those against the typical change, and ``whole`` that of one reading against its range;
-    ``told``: the best odds if a value lasts k readings; ``per_unit`` epsilon per unit of a reading's change.
+    ``privacy``, ``utility``  scores; None if the setting is outside the study's range
+    ``guarantee``             for a change as large as a reading's whole range
+    ``typical``               guarantee for a change of a typical reading's size
+    ``sampler``               test of the device's own noise; None if devices do not offer the setting
+    ``limit``                 privacy compared with the best possible at this variance; None if the noise is not
+                              additive
+    ``instead``               Laplace noise of the same variance and its guarantee, for settings without a pure epsilon
+    ``curve``                 delta for the typical change at `CURVE`, by number of reports (one, and those of a day)
+    ``promises``              promises for the typical change, by window
+    ``whole``                 promise of one reading for a change of its whole range
+    ``told``                  an attacker's best odds if a value lasts k readings, by k
+    ``per_unit``              epsilon per unit of a reading's change; None if there is none
     """
 
     id: str
@@ -72,20 +77,20 @@ class SettingCard:
 
     @property
     def setting(self) -> PrivacySetting:
-        """The setting that the card is of."""
+        """The setting of this card."""
         return self.guarantee.setting
 
     @property
     def score(self) -> float:
-        """The privacy score; 0 if it has none."""
+        """The privacy score; 0 without one."""
         return self.privacy.median if self.privacy else 0.0
 
     def found(self, attack: str) -> Finding | None:
-        """Return what an attack of that name found; None if it was not run."""
+        """Return the result of the attack with that name; None if it was not run."""
         return next((each for each in self.attacks if each.name == attack), None)
 
     def lines(self) -> list[str]:
-        """What is promised, a sentence for each window, in full."""
+        """Return all promises in full, one sentence per window."""
         if self.typical.certain >= 1:
             return []
         told = [f"{name}: {each.words()}" for name, each in self.promises.items() if each.words() not in self.sentence]
@@ -97,13 +102,13 @@ class SettingCard:
         return told
 
     def derived(self) -> dict[str, list[str]]:
-        """The words of its file."""
+        """Return the texts that its file contains besides its fields."""
         return {"lines": self.lines()}
 
 
 @dataclass(frozen=True)
 class BestScore:
-    """The noise with the highest score of all with the variance of the setting ``like``, and how attacks fare on it."""
+    """The noise with the best score at the variance of the setting ``like``, and the results of attacks on it."""
 
     like: str
     setting: PrivacySetting
@@ -113,7 +118,9 @@ class BestScore:
 
 @dataclass(frozen=True)
 class ChangeAudited:
-    """The changes of a reading that guarantees are against: its whole ``range`` and who says so, and a typical one."""
+    """The changes of a reading that guarantees are for: its whole ``range``, the ``origin`` of this
+    number, and a typical one.
+    """
 
     range: Size
     origin: str
@@ -122,7 +129,7 @@ class ChangeAudited:
 
 @dataclass(frozen=True)
 class StepAudited:
-    """The lattice's step that devices draw on, and who says so."""
+    """The step of the devices' lattice, and the ``origin`` of this number."""
 
     size: Size
     origin: str
@@ -130,11 +137,13 @@ class StepAudited:
 
 @dataclass(frozen=True)
 class CardAbout:
-    """What a card is about: the data, the changes, windows and delta of its promises, and what attacks were given.
+    """The data of a card, the changes, windows and delta of its promises, and what attacks were run on.
 
-    ``windows``, ``reports``  numbers of readings by name: of each promise, and of a day, a month and a year
-    ``evidence``              what attacks were run on, in words; ``resolution`` is its kind
-    ``asked``                 the options of the command that made it, if one did
+    ``windows``     numbers of readings of each promise, by name
+    ``reports``     numbers of reports in a day, a month and a year
+    ``evidence``    description of what attacks were run on
+    ``resolution``  kind of that evidence
+    ``asked``       options of the command that made the card; None without a command
     """
 
     halfmask: str
@@ -155,7 +164,9 @@ class CardAbout:
 
 @dataclass(frozen=True, eq=False)
 class ReportCard(Result):
-    """The cards of a menu's settings, the best score under attack, and well-known noise compared with the limit."""
+    """The cards of a menu's settings, the best possible score under attack, and common noise compared
+    with the best noise.
+    """
 
     cards: tuple[SettingCard, ...]
     about: CardAbout
@@ -164,25 +175,25 @@ class ReportCard(Result):
 
     @property
     def day(self) -> int:
-        """Readings of a day."""
+        """Number of readings in a day."""
         return self.about.reports["day"]
 
     def masking(self) -> list[SettingCard]:
-        """The settings that add noise, as the menu orders them."""
+        """Return the cards of settings that add noise, in the menu's order."""
         return [each for each in self.cards if not each.setting.silent]
 
     def __getitem__(self, id: str) -> SettingCard:
         return next(each for each in self.cards if each.id == id)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what `card.json` holds: each setting has the fields of its guarantee at the top."""
+        """Return the content of `card.json`; the fields of a setting's guarantee stand directly in the setting."""
         held = to_plain(self)
         settings = [{**each.pop("guarantee"), **each} for each in held.pop("cards")]
         return {"format": FORMAT, "version": VERSION, "settings": settings, "calibration": CALIBRATION, **held}
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> "ReportCard":
-        """Return the card that `to_json` wrote; a ValueError names the field at fault."""
+        """Return the card that `to_json` wrote; raise a ValueError that names the field if it is damaged."""
         settings = from_plain(plain, _Settings).settings
         card = from_plain({**plain, "cards": list(map(_in_memory, settings))}, cls)
         for fault in _faults(card):
@@ -191,7 +202,7 @@ class ReportCard(Result):
 
     @property
     def experiment(self) -> Experiment:
-        """What was tried, and on whom."""
+        """What was evaluated, and on which subsets of users."""
         return Experiment.of(vars(self.about))
 
     def __eq__(self, other: object) -> bool:
@@ -203,7 +214,9 @@ class ReportCard(Result):
         return f"<ReportCard of {len(self.cards)} settings: {', '.join(each.id for each in self.cards)}>"
 
     def to_arrow(self) -> "pa.Table":
-        """One row per setting: score, epsilon and certain disclosure of one report, and the value of every attack."""
+        """Return a table with one row per setting: score, epsilon and certain disclosure of one report,
+        and all attacks.
+        """
         import pyarrow as pa
 
         rows = [
@@ -222,7 +235,7 @@ class ReportCard(Result):
 
     @classmethod
     def read(cls, path: str | Path) -> "ReportCard":
-        """Return the card in a file; a damaged, foreign or newer one is a FileFormatError that names the field."""
+        """Return the card in a file; raise a FileFormatError if it is damaged, newer or of another format."""
         page = read_page(path, FORMAT, VERSION, "halfmask audit")
         try:
             return cls.from_json(page)
@@ -243,7 +256,9 @@ class _Settings:
 
 
 def _in_memory(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a setting's fields with its guarantee apart, and with the infinite bounds that JSON cannot hold."""
+    """Return a setting's fields as in memory: with a separate guarantee, and infinite bounds, which JSON
+    cannot hold.
+    """
     made, sampler = {**plain, "guarantee": plain}, plain.get("sampler")
     if isinstance(sampler, dict):
         endless = {name: math.inf for name in ("bound", "claimed") if sampler.get(name, 0) is None}
@@ -252,7 +267,7 @@ def _in_memory(plain: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _faults(card: ReportCard) -> Iterator[str]:
-    """Yield what does not fit together, although each part is of its type."""
+    """Yield inconsistencies between parts whose types are all correct."""
     ids = [each.id for each in card.cards]
     if not ids or len(set(ids)) < len(ids):
         yield "'settings' is empty, or two have the same 'id'"

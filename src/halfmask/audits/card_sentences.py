@@ -13,25 +13,27 @@ from halfmask.protection.guarantees.promises import LARGE_EPSILON, SMALL_DELTA, 
 from halfmask_device.decimals import upwards
 
 HIGH_SCORE = 0.4
-"""A privacy score from which people take themselves for protected."""
+"""Privacy score from which people believe that they are protected."""
 CERTAIN = 1e-3
-"""Chance of certain disclosure over a day, from which a guarantee counts as weak."""
+"""Probability of certain disclosure over a day above which a guarantee counts as weak."""
 UNDONE = 0.5
-"""Attacks that leave less than this share of what they started from count as successful."""
+"""An attack counts as successful if its error is below this share of the baseline."""
 ALMOST = 0.995
-"""Shares above are not rounded to all."""
+"""Shares above this are not rounded up to all."""
 LINKED, TIMES_CHANCE = 0.1, 10
-"""Users count as linked if at least this share of them is, and this many times more than by chance."""
+"""Users count as linked if their share is at least `LINKED`, and at least `TIMES_CHANCE` times that by chance."""
 HIDES = 0.05
-"""Best guess against that without a report: below, the setting hides next to nothing."""
+"""Guess error below which a setting hides next to nothing."""
 
 
 @dataclass(frozen=True)
 class Alternative:
     """Laplace noise with the variance, and so the utility, of another setting.
 
-    Against ``change``, ``epsilon`` is of one report, ``day`` of a day's at `SMALL_DELTA`; None if none is finite.
-    ``privacy`` is its score and ``privacy_now`` the other's, both over all readings.
+    ``epsilon``      of one report, for ``change``
+    ``day``          epsilon of a day's reports at `SMALL_DELTA`; None if it is not finite
+    ``privacy``      its score over all readings
+    ``privacy_now``  the other setting's score over all readings
     """
 
     setting: PrivacySetting
@@ -44,7 +46,7 @@ class Alternative:
 
 
 def sentence(typical: Guarantee, findings: Sequence[Finding], reports: Mapping[str, int]) -> str:
-    """What the setting does for a person, in one sentence."""
+    """Return one sentence on what the setting does for a person."""
     found = {each.name: each for each in findings}
     told = [_blur(found.get("reconstruction"), typical.unit)]
     steady, named = found.get("averaging"), found.get("re-identification")
@@ -65,7 +67,9 @@ def warnings(
     reports: Mapping[str, int],
     instead: Alternative | None = None,
 ) -> tuple[str, ...]:
-    """Return the disagreements between the parts of a card, most serious first, and what would serve better."""
+    """Return the disagreements between parts of a card, most serious first, and a better alternative if
+    there is one.
+    """
     found = {each.name: each for each in findings if each.value is not None}
     told = []
     score = 0.0 if privacy is None else privacy.median
@@ -84,19 +88,19 @@ def warnings(
 
 
 def law_unknown(setting: PrivacySetting) -> bool:
-    """Whether a guarantee of nothing is all that can be said: a rule, noise in proportion, or draws alone.
+    """Return whether no guarantee can be computed: for a rule, relative noise, or a law known only from draws.
 
-    Its delta of 1 is then a bound for the worst of readings, and no statement about a typical one.
+    Its delta of 1 is then a bound for the worst reading, and says nothing about a typical one.
     """
     noise = setting.inner or setting
     return noise.kind != "additive" or noise.law.estimated
 
 
 def _undone(score: float, guess: Finding | None, smoothed: Finding | None, unit: str) -> Iterator[str]:
-    """Warn if an attack takes much off the error of an attacker who knows only the readings of others.
+    """Yield a warning if an attack greatly reduces the error of an attacker who knows only other users' readings.
 
-    A smoother must also leave little of the noise. Of large noise it always leaves little, even if it learns nothing
-    and falls back on the readings of others.
+    For smoothing, it must also leave little of the noise. Large noise is always reduced a lot, even if the smoother
+    learns nothing and only uses the readings of others.
     """
     if guess and guess.value is not None and guess.baseline:
         left = guess.value / guess.baseline
@@ -122,7 +126,7 @@ def _advice(instead: Alternative, size: str, day: int) -> str:
 
 
 def _weakness(found: Guarantee, day: int) -> str:
-    """Say why the guarantee of a day of reports is weak against a typical change; empty if it is not weak."""
+    """Return why the guarantee of a day of reports is weak for a typical change; empty if it is not weak."""
     if law_unknown(found.setting):
         return found.label
     certain = found.composed[day][math.inf]
@@ -138,7 +142,7 @@ def _weakness(found: Guarantee, day: int) -> str:
 
 
 def _share(value: float | None) -> str:
-    """Write a share in words; it is rounded neither to all nor to none."""
+    """Return a share as text; it is never rounded to all or to none."""
     if value is None:
         return "-"
     if 0 < value < 1 - ALMOST:
@@ -158,7 +162,7 @@ def _blur(found: Finding | None, unit: str) -> str:
 
 
 def _linked_beside(found: Finding) -> str:
-    """What the share linked is to be held against."""
+    """Return the shares that the linked share should be compared with: without noise, and by chance."""
     unmasked = found.details.get("unmasked_top1")
     return ("" if unmasked is None else f"{_share(unmasked)} without noise, ") + f"{_share(found.baseline)} by chance"
 
@@ -171,7 +175,7 @@ def _span(reports: int, of: Mapping[str, int]) -> str:
 
 
 def _promise(found: Guarantee) -> str:
-    """Say what one report promises, as the attacker's best odds, and how often it fails for certain, if it does."""
+    """Return the promise of one report as an attacker's best odds, and how often a report gives the change away."""
     if law_unknown(found.setting):
         return found.label
     change = found.size

@@ -1,4 +1,4 @@
-"""Cards and guarantees as tables, for people who look."""
+"""Cards and guarantees as tables for people to read."""
 
 import math
 
@@ -12,7 +12,7 @@ from halfmask_device.decimals import number_text, upwards
 
 
 def card_rows(card: ReportCard) -> list[list[str]]:
-    """The card as a table, headings first; `card_notes` says what the columns are."""
+    """Return the card as a table, headings first; `card_notes` explains the columns."""
     day = card.day
     heads = ["id", "privacy", "epsilon", "of a day", "certain", "of a day", "odds", "of a day"]
     rows = [[*heads, "guess", "noise left", "linked", "limit"]]
@@ -38,12 +38,12 @@ def card_rows(card: ReportCard) -> list[list[str]]:
 
 
 def _odds(found: Promise | None) -> str:
-    """Times of 100, rounded up: what is shown is never less than what an attacker can reach."""
+    """Return odds as times of 100, rounded up, so that an attacker never reaches more than is shown."""
     return "-" if found is None else f"{min(math.ceil(100 * found.odds - 1e-9), 100)}%"
 
 
 def card_notes(card: ReportCard) -> list[str]:
-    """How to read the table, and what it does not cover."""
+    """Return notes that explain the table and what it does not cover."""
     about, change, step = card.about, card.about.sensitivity, card.about.step
     return [
         f"epsilon, certain, odds: for a change of {_size(change.typical, card)}, a typical reading, in one reading and "
@@ -67,7 +67,7 @@ def card_notes(card: ReportCard) -> list[str]:
 
 
 def _families(card: ReportCard) -> str:
-    """How close well-known noise comes to the limit, in the middle of the deviations looked at."""
+    """Return how close common noise comes to the best possible score, at the middle deviation of the comparison."""
     if card.noise is None:
         return ""
     middle = len(card.noise.deviation) // 2
@@ -76,7 +76,7 @@ def _families(card: ReportCard) -> str:
 
 
 def share_cell(value: float | None) -> str:
-    """A share as people read it."""
+    """Return a share as text for a table."""
     if value is None:
         return "-"
     if ALMOST < value < 1:
@@ -85,12 +85,12 @@ def share_cell(value: float | None) -> str:
 
 
 def at_most(chance: float) -> str:
-    """A chance that is promised not to be exceeded, rounded up: all but whole is not shown as less."""
+    """Return an upper bound on a probability as text, rounded up; "> 99%" if it is just below 1."""
     return "> 99%" if ALMOST < chance < 1 else f"{upwards(100 * chance)}%"
 
 
 def _size(change: float, card: ReportCard) -> str:
-    """A change that the card is about, exactly, with its unit."""
+    """Return a change exactly, with its unit."""
     return f"{number_text(change)} {card.about.unit}".strip()
 
 

@@ -1,4 +1,4 @@
-"""What a device makes of a setting on its lattice: whether it takes it, and whether it draws the noise it should."""
+"""What devices do with a setting on their lattice: whether they accept it, and whether they draw the right noise."""
 
 import numpy as np
 
@@ -11,13 +11,13 @@ from halfmask_device.decimals import number_text
 from halfmask_device.setting import unmasked_warning
 
 DRAWS = 10_000
-"""Draws of the device's sampler for each of two readings: enough for a scale 20 % too small to be caught each time."""
+"""Draws of the device's sampler for each of two readings: a scale 20 % too small is then always found."""
 
 
 def audit_device(setting: PrivacySetting, step: float, draws: int = DRAWS) -> EmpiricalAudit | None:
-    """What the device's own noise proves against the setting's promise, on the lattice that it is drawn on.
+    """Return a test of the device's own noise against the setting's promise, on its lattice.
 
-    None if devices do not offer the setting on this lattice, or it promises nothing that could be broken.
+    None if devices do not offer the setting on this lattice, or if it has no promise to test.
     """
     inner = setting.noise
     if inner.kind != "additive":
@@ -36,7 +36,7 @@ def audit_device(setting: PrivacySetting, step: float, draws: int = DRAWS) -> Em
 
 
 def device_objections(setting: PrivacySetting, step: float) -> tuple[str, ...]:
-    """What a device says against the setting on this lattice: that it leaves too many readings as they are."""
+    """Return why devices refuse the setting on this lattice, or that it leaves many readings unchanged; else empty."""
     if setting.silent:
         return ()
     own = setting.noise.law.lattice(setting.noise.parameters) if setting.noise.kind == "additive" else None

@@ -1,4 +1,4 @@
-"""Well-known noise compared with the limit: how close it comes, and what a best guess leaves."""
+"""Common noise compared with the best possible noise: its score, and the error of the best guess."""
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
@@ -27,13 +27,16 @@ STEPS = 200
 
 @dataclass(frozen=True, eq=False)
 class NoiseAtEqualUtility:
-    """The limit and three families of noise at the same deviations, and so at the same utilities.
+    """The best possible noise and three common families at the same D deviations, and so at the same utilities.
 
-    ``deviation``      of the noise, at each of D places; ``chosen`` is the one whose laws are shown
-    ``privacy``, ``utility``  (D,) medians of the limit's noise over the study's own samples
-    ``shares``         by family: privacy as a share of the limit, (D,)
-    ``errors``         by family and for the limit: error of the best guess in deviations of the readings, (D,)
-    ``at``, ``laws``   density of |psi| / deviation by family and of the limit's noise
+    ``deviation``             of the noise (D,)
+    ``chosen``                the deviation for which laws are shown
+    ``privacy``, ``utility``  medians of the best possible noise over the study's samples (D,)
+    ``shares``                privacy as a share of the best possible, by family (D,)
+    ``errors``                error of the best guess in deviations of the readings, by family and for the best noise
+                              (D,)
+    ``at``                    values of |psi| / deviation
+    ``laws``                  density at these values, by family and for the best noise
     """
 
     deviation: FloatArray
@@ -47,13 +50,13 @@ class NoiseAtEqualUtility:
 
 
 def family(name: str, deviation: float) -> PrivacySetting:
-    """Noise of a deviation in the mechanism's ordinary form (sine: one term)."""
+    """Return noise with this deviation in the mechanism's usual form (sine: one term)."""
     return PrivacySetting.of_deviation(name, deviation)
 
 
 @dataclass(frozen=True, eq=False)
 class AtDeviation:
-    """The limit and the families at one deviation: settings, scores and errors of the best guess, by name."""
+    """The best noise and the families at one deviation: settings, scores and errors of the best guess, by name."""
 
     limit: LimitLaw
     settings: dict[str, PrivacySetting]
@@ -64,9 +67,12 @@ class AtDeviation:
 def noise_at_equal_utility(
     menu: Menu, profile: Profile, scale: AllReadings | None = None, pool: Executor | None = None
 ) -> NoiseAtEqualUtility | None:
-    """From the menu's largest deviation down by `DECADES`; None if the menu has none with additive noise.
+    """Return the comparison at deviations from the menu's largest down by `DECADES`.
 
-    ``scale`` is that of this menu and profile, if there is one already; ``pool`` runs the deviations in parallel.
+    None if the menu has no setting with additive noise.
+
+    ``scale``  scores on this menu and profile, if already made
+    ``pool``   runs the deviations in parallel
     """
     sizes = sorted(each.noise_std for each in menu.settings if each.noise_std and has_limit(each))
     if not sizes:
@@ -92,7 +98,7 @@ def noise_at_equal_utility(
 
 
 def at_deviation(deviation: float, scale: AllReadings, population: Population) -> AtDeviation:
-    """Noise of one deviation."""
+    """Return the comparison at one deviation."""
     limit = scale.limit(deviation**2)
     settings = {name: family(name, deviation) for name in FAMILIES} | {LIMIT: few_pieces(scale, limit)}
     scores = {name: scale.privacy(settings[name]) for name in FAMILIES}
@@ -100,7 +106,7 @@ def at_deviation(deviation: float, scale: AllReadings, population: Population) -
 
 
 def _medians(settings: Sequence[PrivacySetting], menu: Menu, profile: Profile) -> tuple[FloatArray, FloatArray]:
-    """Median privacy and utility of settings on the subsets of users that the menu was chosen on."""
+    """Return median privacy and utility of settings on the subsets of users that the menu was chosen on."""
     if not menu.experiment.sizes:
         raise OptionError(
             "the menu does not say which samples it was made on: recreate it with 'halfmask optimize'", kind="samples"
@@ -120,7 +126,7 @@ def _density(setting: PrivacySetting, at: FloatArray, deviation: float) -> Float
 
 
 def _smooth(at: FloatArray, law: LimitLaw) -> FloatArray:
-    """Density of the best law itself, through the middles of its pieces."""
+    """Return the density of the best law, interpolated through the middles of its pieces."""
     middle, width = (law.edges[1:] + law.edges[:-1]) / 2, np.diff(law.edges)
     deviation = law.variance**0.5
     return np.asarray(np.interp(at, middle / deviation, law.masses / width * deviation))

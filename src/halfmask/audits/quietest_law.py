@@ -1,11 +1,13 @@
-"""The quietest noise that has enough privacy and is hard enough to undo: a convex problem, solved with a certificate.
+"""The noise of least variance that has enough privacy and is hard enough to undo, as a convex problem with a
+certificate.
 
     minimise E psi^2 = s'p   where   q(p) >= x,   R(p) >= y,   sum p = 1,   p >= 0
 
-over laws on logarithmic pieces (`best_law`). R is the share of the readings' variance that is left after the best
-guess of a reading from its report (`attacks.reconstruction`): with P = D p the chance of each report and N p that of
-the report times the reading, R = 1 - sum_m (Np)_m^2 / (Dp)_m / Var s. A square over a positive linear function is
-convex, so R is concave, as every least error is: it is a minimum, over guesses, of errors linear in the law.
+over laws with masses p on logarithmic pieces (`best_law`). R is the share of the readings' variance that remains after
+the best guess of a reading from its report (`attacks.reconstruction`). With P = D p the probability of each report, and
+N p that of the report times the reading, R = 1 - sum_m (Np)_m^2 / (Dp)_m / Var s. A square divided by a positive linear
+function is convex, so R is concave. This holds for every least error: it is the minimum, over guesses, of errors that
+are linear in p.
 """
 
 from collections.abc import Sequence
@@ -32,10 +34,13 @@ FIRST_BARRIER, LAST_BARRIER, SHRINK, CENTRED = 1e-1, 1e-8, 0.2, 1e-3
 MOST_NEWTON = 300
 CERTAIN = 2e-3
 ABOVE = 2
-"""Octaves above the deviation that noise may reach. The largest readings weigh most in a mean square, and noise that is
-rarely huge would hide them and hardly any other."""
+"""Octaves above the deviation that noise may reach.
+
+The largest readings have most weight in a mean square. Without this limit, rare huge noise would hide them and hardly
+any other.
+"""
 LOUDER = 8
-"""The search starts from noise of up to 2^(8/4) = 4 times the deviation it is asked to look around."""
+"""The search starts from noise of up to 2^(8/4) = 4 times the requested deviation."""
 POINTS = 39
 
 
@@ -45,24 +50,32 @@ class Concave(Protocol):
     def value(self, p: FloatArray) -> float: ...
 
     def slope_and_bend(self, p: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The gradient, and minus the Hessian."""
+        """Return the gradient, and minus the Hessian."""
 
 
 @dataclass(frozen=True, eq=False)
 class Reconstruction:
-    """R of laws on pieces: ``chance`` (K, M) is D' and ``shift`` (K, M) is N', of readings around their mean."""
+    """The function R of laws on pieces.
+
+    ``chance``    (K, M) is D', with readings around their mean
+    ``shift``     (K, M) is N'
+    ``variance``  of the readings
+    """
 
     chance: FloatArray
     shift: FloatArray
     variance: float
 
     def value(self, p: FloatArray) -> float:
-        """The share of the readings' variance that no guess from the report takes away."""
+        """Return the share of the readings' variance that remains after the best guess from the report."""
         chance, guess = self._guess(p)
         return float(1 - chance @ guess**2 / self.variance)
 
     def slope_and_bend(self, p: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Of -(N p)^2 / (D p): slope g^2 D - 2 g N and bend 2 (N - g D)^2 / (D p), with the guess g = N p / D p."""
+        """Return gradient and minus the Hessian, from terms of -(N p)^2 / (D p) with the guess g = N p / D p.
+
+        The gradient is g^2 D - 2 g N; minus the Hessian is 2 (N - g D)^2 / (D p).
+        """
         chance, guess = self._guess(p)
         slope = (self.chance @ guess**2 - 2 * (self.shift @ guess)) / self.variance
         left = self.shift - guess * self.chance
@@ -75,7 +88,7 @@ class Reconstruction:
 
 
 def reconstruction_of(population: Population, edges: FloatArray, deviation: float) -> Reconstruction:
-    """R of laws on the pieces between the edges, on a lattice fine enough for noise of about the deviation."""
+    """Return R for laws on the pieces between the edges, on a lattice fine enough for noise of this deviation."""
     from scipy.fft import irfft, next_fast_len, rfft  # here, because SciPy takes long to import
 
     low, high = min(float(population.low[0]), 0.0), max(float(population.high[-1]), 0.0)
@@ -92,18 +105,19 @@ def reconstruction_of(population: Population, edges: FloatArray, deviation: floa
     law = rfft(noise, count)
     chance, shift = (irfft(law * rfft(each, count), count) for each in (p, p * s))
     rounding = chance < HARDLY
-    chance[rounding] = shift[rounding] = 0.0  # a report that only rounding makes possible would be guessed wildly
+    chance[rounding] = shift[rounding] = 0.0  # a report possible only by rounding would give a wild guess
     return Reconstruction(chance, shift, float(p @ s**2))
 
 
 def quietest_masses(
     square: FloatArray, demands: Sequence[tuple[Concave, float]], start: FloatArray
 ) -> tuple[FloatArray, float]:
-    """Masses with the least s'p for which every function is at least what is demanded, and a bound below all such s'p.
+    """Return the masses with the least s'p for which every function meets its minimum, and a lower bound on all such
+    s'p.
 
-    Newton's method on -s'p + mu [sum log p + sum log(f(p) - x)] for ever smaller mu. At every p, mu / (f - x) are
-    multipliers of the demands, and the tangent of the Lagrangian they make bounds s'p from below. ``start`` must keep
-    every demand with room to spare.
+    The method is Newton's on -s'p + mu [sum log p + sum log(f(p) - x)], for decreasing mu. At every p, mu / (f - x) are
+    multipliers of the constraints, and the tangent of the resulting Lagrangian bounds s'p from below. ``start`` must
+    meet every constraint with some margin.
     """
     scale, p, mu, bound = float(square @ start), start, FIRST_BARRIER, 0.0
     cost, rim = square / scale, np.ones((1, len(start)))
@@ -136,7 +150,9 @@ def quietest_masses(
 
 @dataclass(frozen=True, eq=False)
 class QuietLaw:
-    """The law found, as masses between edges, its variance, and what no law on these pieces undercuts."""
+    """The law that was found, as masses between edges, with its variance and a lower bound on that of
+    all laws on these pieces.
+    """
 
     edges: FloatArray
     masses: FloatArray
@@ -145,13 +161,13 @@ class QuietLaw:
 
 
 class Quietest:
-    """Settings of the least noise with a privacy and a reconstruction error, both over all readings of a profile."""
+    """Search for the least noise with a given privacy and reconstruction error, both over all readings of a profile."""
 
     def __init__(self, profile: Profile, menu: Menu) -> None:
         self.scale, self.population = AllReadings(profile, menu), population_of(profile)
 
     def law(self, privacy: float, error: float, deviation: float, edges: FloatArray | None = None) -> QuietLaw | None:
-        """The law, looked for around a deviation of the noise; None if no Gaussian noise is found to start from.
+        """Return the law, searched near a deviation of the noise; None if no Gaussian noise can start the search.
 
         ``error`` is the root mean square error of the best guess, in deviations of the readings.
         """
@@ -166,7 +182,7 @@ class Quietest:
         return QuietLaw(edges, masses, float(score.square @ masses), bound)
 
     def setting(self, privacy: float, error: float, deviation: float) -> PrivacySetting | None:
-        """The same of few pieces, as a ``tabulated`` setting."""
+        """Return the law with few pieces as a ``tabulated`` setting; None if none is found."""
         fine = self.law(privacy, error, deviation)
         if fine is None:
             return None
@@ -176,7 +192,7 @@ class Quietest:
 
 
 def _loud(edges: FloatArray, deviation: float, demands: Sequence[tuple[Concave, float]]) -> FloatArray | None:
-    """Masses of the quietest Gaussian noise that keeps every demand with room; None if none does."""
+    """Return the masses of the least Gaussian noise that meets every constraint with some margin; None if none does."""
     from scipy.special import erf
 
     for louder in range(LOUDER + 1):
@@ -189,10 +205,10 @@ def _loud(edges: FloatArray, deviation: float, demands: Sequence[tuple[Concave, 
 
 
 def reconstruction_floor(profile: Profile, menu: Menu, least: float) -> Floor:
-    """The floor "the best guess of a reading errs by at least ``least`` deviations of the readings".
+    """Return the floor "the best guess of a reading errs by at least ``least`` deviations of the readings".
 
-    0: reports can be undone; 1: a report says nothing about its reading. Settings are measured with the noise that
-    devices draw.
+    0 means that reports can be undone; 1 that a report says nothing about its reading. Settings are measured with the
+    noise that devices draw.
     """
     check_varies(population_of(profile))
     quietest, step = Quietest(profile, menu), menu.question.step if menu.question else None

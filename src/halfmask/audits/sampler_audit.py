@@ -1,13 +1,14 @@
-"""Does the sampler that ships keep its promise? Lower bounds on epsilon and delta from its own outputs.
+"""Test whether the device's sampler keeps its promise: lower bounds on epsilon and delta from its own outputs.
 
 For any set of outputs A, epsilon >= log((P(A) - delta) / Q(A)) and delta(epsilon) >= P(A) - e^epsilon Q(A). One half of
-the draws chooses A among the outputs up to a threshold, on the side away from the neighbour; the other half bounds P(A)
-from below and Q(A) from above (Clopper-Pearson, so for every n, exactly). A right sampler then passes with probability
-at least ``confidence``, whatever its law.
+the draws chooses A among the sets of outputs beyond a threshold, on the side away from the neighbouring value. The
+other half bounds P(A) from below and Q(A) from above (Clopper-Pearson, exact for every n). A correct sampler therefore
+passes with probability at least ``confidence``, for any law.
 
-A fault may show in no such set. So the same draws are also held against the exact probabilities of the law on its
-lattice (`fit`): the share of every set of a fixed list (0 itself, ranges of about equal mass, tails, remainders of k)
-must not be further from its probability than chance allows. What shows in none of them is not seen.
+Some faults are not visible in such sets. The same draws are therefore also compared with the exact probabilities of the
+law on its lattice (`misfit_of`). The sets of a fixed list are 0 itself, ranges of about equal mass, tails, and
+remainders of k. Each set's share of draws must not differ from its probability by more than chance allows. A fault
+visible in none of them is missed.
 """
 
 import math
@@ -30,7 +31,9 @@ from halfmask.protection.guarantees.lattice_noise import lattice_loss_cells, lat
 from halfmask_device.decimals import number_text
 
 Draw = Callable[[int, int], IntArray]
-"""value on the lattice, number of draws -> that many reports of it, each with new noise"""
+"""Function of a value on the lattice and a number of draws: returns as many reports of the value, each
+with new noise.
+"""
 
 CONFIDENCE = 1 - 1e-6
 DRAWS = 200_000
@@ -47,7 +50,9 @@ TELLING = 1.6  # the epsilon of a change at which a wrong scale shows with the f
 class EmpiricalAudit:
     """What outputs prove: ``quantity`` is at least ``bound``, at this confidence. ``claimed`` is the promise.
 
-    The set of outputs reaches from ``threshold`` away from the neighbour; both shares are as observed in it.
+    ``threshold``                               the set of outputs begins here, and extends away from the neighbour
+    ``share_of_value``, ``share_of_neighbour``  observed shares of outputs in the set
+    ``misfit``                                  set of noises that contradicts the law; None if there is none
     """
 
     quantity: Literal["epsilon", "delta"]
@@ -64,17 +69,17 @@ class EmpiricalAudit:
 
     @property
     def caught(self) -> bool:
-        """Whether the promise is broken; of a right sampler that is so with probability 2 (1 - confidence) at most."""
+        """Whether the promise is broken. A correct sampler is caught with probability at most 2 (1 - confidence)."""
         return self.bound > self.claimed or self.misfit is not None
 
     def derived(self) -> dict[str, bool]:
-        """The verdict, for its file."""
+        """Return the verdict, which its file contains besides its fields."""
         return {"caught": self.caught}
 
 
 @dataclass(frozen=True)
 class Misfit:
-    """A set of noises that came too often or too rarely: in a ``share`` of draws, instead of the ``expected``."""
+    """A set of noises that came too often or too rarely: in a ``share`` of draws instead of the ``expected`` one."""
 
     event: str
     expected: Share
@@ -82,11 +87,11 @@ class Misfit:
     draws: Count
 
     def words(self) -> str:
-        """In a sentence."""
+        """Return the misfit as a sentence."""
         return f"{self.event} came in {self.share:.4g} of {self.draws:,} draws where the law has {self.expected:.4g}"
 
     def derived(self) -> dict[str, str]:
-        """The words of its file."""
+        """Return the text that its file contains besides its fields."""
         return {"words": self.words()}
 
 
@@ -99,11 +104,11 @@ def audit_sampler(
     confidence: float = CONFIDENCE,
     delta: float = 0.0,
 ) -> EmpiricalAudit:
-    """A lower bound on the epsilon between two values, log((p_lo - delta)/q_hi), with the claimed epsilon.
+    """Return a lower bound on the epsilon between two values, log((p_lo - delta)/q_hi), with the claimed epsilon.
 
-    ``n`` is the number of draws of each value. ``claimed_epsilon`` is for the change from one value to the other: k
-    sensitivities apart it is k times that of one. A claim of 1.6 needs the fewest draws: then a scale that is 20 %
-    too small, whose epsilon is 2, is missed at most once in a million times with n = 40,000 (p = 1/2, q = e^-2/2).
+    ``n`` is the number of draws of each value. ``claimed_epsilon`` is for the change from one value to the other: for k
+    times the sensitivity, it is k times the epsilon of one. A claim of 1.6 needs the fewest draws: with n = 40,000, a
+    scale 20 % too small (epsilon 2, p = 1/2, q = e^-2/2) is missed at most once in a million times.
     """
 
     def bound(low: FloatArray, high: FloatArray) -> FloatArray:
@@ -123,7 +128,7 @@ def audit_delta(
     n: int = DRAWS,
     confidence: float = CONFIDENCE,
 ) -> EmpiricalAudit:
-    """A lower bound on delta at a finite ``epsilon``, p_lo - e^epsilon q_hi, with the claimed delta."""
+    """Return a lower bound on delta at a finite ``epsilon``, p_lo - e^epsilon q_hi, with the claimed delta."""
     factor = math.exp(epsilon)
     return _audit("delta", lambda low, high: low - factor * high, draw, value, neighbour, claimed_delta, n, confidence)
 
@@ -137,10 +142,10 @@ def audit_certain(
     n: int = DRAWS,
     confidence: float = CONFIDENCE,
 ) -> EmpiricalAudit:
-    """A lower bound on delta(infinity) of noise that never exceeds ``reach``: outputs too far from the neighbour.
+    """Return a lower bound on delta(infinity) of noise that never exceeds ``reach``.
 
-    Noise beyond its own reach breaks the promise at once: then outputs of the neighbour lie in the set, the set is
-    not proof of anything, and the claim that they are impossible is caught by a bound of 1.
+    Counted are outputs farther than this from the neighbour, which prove that the value was not the neighbour. If noise
+    exceeds its reach, outputs of the neighbour are counted too; then the promise is broken, and the bound is 1.
     """
     _check(value, neighbour, n, confidence)
     towards = 1 if value > neighbour else -1
@@ -158,21 +163,22 @@ def audit_setting_sampler(
     n: int = DRAWS,
     confidence: float = CONFIDENCE,
 ) -> EmpiricalAudit:
-    """Audit a device's noise, whole numbers of lattice steps of width ``step``, against what its setting promises.
+    """Test a device's noise, in whole steps of the lattice, against the promise of its setting.
 
-    Pure epsilon: a change whose epsilon is about 1.6. Bounded noise: at a change of half its reach, whether it goes
-    beyond its reach, and delta at epsilon 2, which noise that is too narrow or missing exceeds; of the two the worse
-    is returned. Otherwise delta at epsilon 1/2, at a change of one standard deviation. Noise of the law rounded to the
-    lattice keeps every promise of the law, since rounding is something anybody could do to the report.
+    For a pure epsilon, the change is one whose epsilon is about 1.6. For bounded noise, the change is half its reach.
+    It is tested whether noise exceeds the reach, and whether delta at epsilon 2 is larger than promised, as for noise
+    that is too narrow; the worse result is returned. Otherwise delta at epsilon 1/2 is tested, for a change of one
+    standard deviation. Noise rounded to the lattice keeps every promise of the continuous law, because anybody could
+    round the report.
 
-    The same draws must also fit the law's probabilities. Passing does not prove it right: a fault that comes less than
-    once in some hundred draws does not show.
+    The same draws must also fit the law's probabilities. Passing is not a proof: a fault that occurs less than once in
+    some hundred draws is missed.
     """
     inner = setting.noise
     seen: dict[int, IntArray] = {}
 
     def draw(value: int, size: int) -> IntArray:
-        """The same draws of a value for every question asked about it."""
+        """Return the same draws of a value each time it is asked for."""
         if value not in seen:
             seen[value] = np.asarray(noise(size), np.int64)
         return value + seen[value]
@@ -182,7 +188,7 @@ def audit_setting_sampler(
 
 
 def _audit_promise(inner: PrivacySetting, draw: Draw, step: float, n: int, confidence: float) -> EmpiricalAudit:
-    """Audit the promise of noise drawn on a lattice, at the change at which a fault shows best."""
+    """Test the promise of noise drawn on a lattice, at the change for which a fault is most visible."""
     own_step = inner.law.epsilon_width(inner.parameters) or step
     every = max(round(own_step / step), 1)
     least = inner.pure_epsilon(_steps_wide(every, step))
@@ -205,12 +211,12 @@ def _audit_promise(inner: PrivacySetting, draw: Draw, step: float, n: int, confi
 
 
 def _steps_wide(steps: int, step: float) -> float:
-    """So many steps as a decimal: 3 x 0.1 is 0.3, not a bit more."""
+    """Return the width of a number of steps, exact as a decimal: 3 x 0.1 is 0.3."""
     return float(steps * Fraction(number_text(step)))
 
 
 def neighbouring_cells(setting: PrivacySetting, step: float, change: int) -> LossCells:
-    """Return the losses between two values exactly ``change`` steps apart, by the law on the lattice."""
+    """Return the privacy losses between two values exactly ``change`` steps apart, for the law on the lattice."""
     if is_still(setting) or setting.law.estimated:
         raise OptionError(f"{setting} adds no noise of a known law: there is no promise to audit", kind="law")
     found = lattice_loss_cells(setting, step, change)
@@ -218,10 +224,11 @@ def neighbouring_cells(setting: PrivacySetting, step: float, change: int) -> Los
 
 
 def misfit_of(draws: IntArray, masses: FloatArray, confidence: float = CONFIDENCE) -> Misfit | None:
-    """The set of the list that draws of k miss by most, if chance does not explain it; otherwise None.
+    """Return the set of the list whose share of draws differs most from its probability, beyond chance; None if none
+    does.
 
-    ``masses`` are P(k) for k = -K..K. Each set's count is binomial, and is held to the exact interval
-    (Clopper-Pearson) of an equal share of the risk: a right sampler fails with probability 1 - confidence at most.
+    ``masses`` are P(k) for k = -K..K. Each set's count is binomial, and is compared with its exact interval
+    (Clopper-Pearson) at an equal share of the risk. A correct sampler fails with probability at most 1 - confidence.
     """
     middle, n = len(masses) // 2, len(draws)
     k = np.arange(-middle, middle + 1)
@@ -256,7 +263,7 @@ def _audit(
     n: int,
     confidence: float,
 ) -> EmpiricalAudit:
-    """Choose the threshold on one half of the draws, bound the shares on the other, each at half the risk."""
+    """Choose the threshold on one half of the draws, and bound the shares on the other half, each at half the risk."""
     _check(value, neighbour, n, confidence)
     towards = 1 if value > neighbour else -1
     outputs = [towards * _draws(draw, each, n) for each in (value, neighbour)]
@@ -288,19 +295,23 @@ def _draws(draw: Draw, value: int, n: int) -> IntArray:
 
 
 def _count_from(outputs: IntArray, thresholds: IntArray) -> IntArray:
-    """How many outputs are at a threshold or above."""
+    """Return how many outputs are at or above each threshold."""
     return len(outputs) - np.searchsorted(np.sort(outputs), thresholds, side="left")
 
 
 def _lower(counts: NDArray[np.int64], n: int, risk: float) -> FloatArray:
-    """Clopper-Pearson: the share below which this many or more would be rarer than ``risk``."""
+    """Return the Clopper-Pearson lower limit for a share: at any smaller share, this count or more of n has a
+    probability below ``risk``.
+    """
     from scipy.special import betaincinv  # here, because SciPy takes long to import
 
     return np.where(counts > 0, betaincinv(np.maximum(counts, 1), n - counts + 1, risk), 0.0)
 
 
 def _upper(counts: NDArray[np.int64], n: int, risk: float) -> FloatArray:
-    """Clopper-Pearson: the share above which this many or fewer would be rarer than ``risk``."""
+    """Return the Clopper-Pearson upper limit for a share: at any larger share, this count or fewer of n has a
+    probability below ``risk``.
+    """
     from scipy.special import betaincinv  # here, because SciPy takes long to import
 
     return np.where(counts < n, betaincinv(counts + 1, np.maximum(n - counts, 1), 1 - risk), 1.0)

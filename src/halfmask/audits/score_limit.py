@@ -1,11 +1,11 @@
-"""The limit: how much privacy any additive noise can have at a utility, and how close the menu's settings come.
+"""The limit: the largest privacy score that additive noise of a given variance can have, and how close settings come.
 
-Utility depends on the noise through its variance (the sum of a period's noises is normal), so for each variance the
-law of |psi| with the largest privacy score is the best that any additive noise can do (`best_law`). All figures here
-are the expectation over all readings of everybody; a menu's own figures are medians over samples of many sizes, and
-lie lower if samples are small, because few readings show less entropy.
+Utility depends on the noise only through its variance, because the sum of a period's noises is normal. So for each
+variance, the law of |psi| with the largest privacy score is the best additive noise at that utility (`best_law`).
+Scores here are computed over all readings. A menu's scores are medians over samples of many sizes; they are lower if
+samples are small, because few readings have less entropy.
 
-The score alone must not decide: the best law has nearly constant magnitude, and attacks undo it easily.
+The score alone should not decide: the best law has nearly constant magnitude, and attacks undo it easily.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 PER_OCTAVE = 16
 FINER = 4
-"""The bound is certified on pieces and cells this many times as narrow: a 64th of an octave, as in a profile."""
+"""The bound is certified on pieces and cells this many times narrower: a 64th of an octave, as in a profile."""
 BELOW, ABOVE = 6, 4  # octaves of |psi| below and above the deviation that pieces cover; the first reaches down to 0
 POINTS = 20
 RARE = 1e-6
@@ -40,10 +40,11 @@ DIGITS = 6
 
 @dataclass(frozen=True, eq=False)
 class LimitLaw:
-    """The best law of one variance: |psi| has mass ``masses[k]``, evenly spread, from ``edges[k]`` to ``edges[k+1]``.
+    """The best law of one variance: |psi| has mass ``masses[k]``, spread evenly from ``edges[k]`` to ``edges[k+1]``.
 
-    ``privacy`` is what this law has. No law has more than ``upper_bound`` that is even within pieces `FINER` times as
-    narrow, on errors counted in cells as much finer: nothing narrower is known of the readings themselves.
+    ``privacy``      score of this law
+    ``upper_bound``  no law exceeds this score, among laws that are even within pieces `FINER` times narrower, with
+                     errors counted in equally narrower cells. A profile knows readings no better than that
     """
 
     variance: float
@@ -57,7 +58,7 @@ class LimitLaw:
 class Closeness:
     """How close a setting comes to the limit at its variance: ``privacy / upper_bound``, both over all readings.
 
-    ``median`` is the menu's own figure, over samples. None if the noise is not additive or there is none.
+    Both are None if the setting does not add noise. ``median`` is the menu's own score, over samples.
     """
 
     privacy: float | None
@@ -67,16 +68,16 @@ class Closeness:
 
     @property
     def share(self) -> float | None:
-        """In (0, 1]."""
+        """The ratio, in (0, 1]; None if the setting does not add noise."""
         return None if self.privacy is None or self.upper_bound is None else min(self.privacy / self.upper_bound, 1.0)
 
     def derived(self) -> dict[str, float | None]:
-        """The share, for its file."""
+        """Return the share, which its file contains besides its fields."""
         return {"share": self.share}
 
 
 class AllReadings:
-    """The privacy score of a menu on all readings of a profile: what limits and settings are measured by."""
+    """The privacy score of a menu over all readings of a profile, for limits and settings."""
 
     def __init__(self, profile: Profile, menu: Menu) -> None:
         rows = eligible(profile)
@@ -94,7 +95,7 @@ class AllReadings:
 
     @cache  # noqa: B019 - a scale lives as long as its audit
     def limit(self, variance: float) -> LimitLaw:
-        """The best law of a variance on the pieces of the logarithmic grid."""
+        """Return the best law of a variance on the pieces of the logarithmic grid."""
         edges = pieces(variance)
         law: BestLaw = best_law(self.score(edges), variance)
         fine = finer(edges)
@@ -105,7 +106,7 @@ class AllReadings:
         return LimitLaw(variance, law.privacy, max(bound, law.upper_bound), edges, law.masses)
 
     def score(self, edges: FloatArray) -> PrivacyScore:
-        """The score of laws on pieces between the edges."""
+        """Return the score as a function of laws on the pieces between the edges."""
         cells = PieceCells(self._grid(edges, PER_OCTAVE), edges)
         return self._score(cells, cells.matrix())
 
@@ -127,10 +128,10 @@ class AllReadings:
         )
 
     def privacy(self, setting: PrivacySetting) -> float:
-        """q of an additive setting over all readings, with the entropy at full resolution.
+        """Return q of an additive setting over all readings, with the entropy at full resolution.
 
-        The limit's grid takes the errors of a cell as evenly spread, which those of a narrow law on rounded readings
-        are not.
+        The limit's grid assumes that errors are even within a cell. This is not so for a narrow law on rounded
+        readings.
         """
         if setting.kind != "additive" or setting.inner is not None:
             raise OptionError(
@@ -150,10 +151,10 @@ class AllReadings:
 
 @dataclass(frozen=True, eq=False)
 class PieceCells:
-    """The matrix A of `best_law`: P(local error in each bin, then in each wider cell) of a law on one piece.
+    """The matrix A of `best_law`: P(local error in each bin, then in each wider cell) for a law on one piece.
 
     A law's distribution function is cross-correlated with that of z by Fourier transform, then narrow cells are spread
-    over the 0.001-wide bins. Both are linear in the law, so the way back gives v'A.
+    over the bins of width 0.001. Both steps are linear in the law, so v'A is computed by the transposed steps.
     """
 
     grid: "LogGrid"
@@ -161,7 +162,7 @@ class PieceCells:
     __array_ufunc__ = None  # so that an array on the left leaves the product to this class
 
     def matrix(self) -> FloatArray:
-        """A itself, (cells, pieces)."""
+        """Return A itself, (cells, pieces)."""
         low, high = self.edges[:-1, None], self.edges[1:, None]
         return self._errors(np.clip((self.grid.y - low) / (high - low), 0, 1)).T
 
@@ -170,8 +171,10 @@ class PieceCells:
         return np.asarray(self._errors(np.interp(self.grid.y, self.edges, below)[None])[0])
 
     def __rmatmul__(self, scores: FloatArray) -> FloatArray:
-        """The mean score of each piece: with the value of the distribution function at y weighing c(y), that is the
-        piece's mean of the sum of c from there on, which is constant from one y to the next.
+        """Return the mean score of each piece.
+
+        If the distribution function at y has weight c(y), this is the piece's mean of the sum of c from y on, which is
+        constant between two values of y.
         """
         from scipy.fft import irfft, next_fast_len, rfft  # here, because SciPy takes long to import
 
@@ -186,7 +189,7 @@ class PieceCells:
         return np.asarray(np.diff(np.interp(self.edges, np.append(0.0, grid.y), whole)) / np.diff(self.edges))
 
     def _errors(self, cdf: FloatArray) -> FloatArray:
-        """Of laws with these distribution functions (laws, Y)."""
+        """Return the cells of laws with these distribution functions (laws, Y)."""
         from scipy.fft import irfft, next_fast_len, rfft  # here, because SciPy takes long to import
 
         grid, share = self.grid, self.grid.share[0]
@@ -199,7 +202,7 @@ class PieceCells:
 
     @cached_property
     def _parts(self) -> Any:
-        """How cells are spread over bins, a sparse matrix (bins, cells)."""
+        """Shares of each cell in the bins, a sparse matrix (bins, cells)."""
         from scipy.sparse import coo_array
 
         grid = self.grid
@@ -209,7 +212,9 @@ class PieceCells:
 
 
 def pieces(variance: float, above: int = ABOVE) -> FloatArray:
-    """Edges of the pieces for a variance: 0, then logarithmic points from 1/64 deviation to 2^above deviations."""
+    """Return the edges of the pieces for a variance: 0, then logarithmic points from 1/64 deviation to
+    2^above deviations.
+    """
     if not 0 < variance < np.inf:
         raise OptionError(f"variance {variance:g} is not a positive number: the limit is about noise", kind="variance")
     middle = int(np.floor(PER_OCTAVE * np.log2(variance) / 2))
@@ -218,7 +223,9 @@ def pieces(variance: float, above: int = ABOVE) -> FloatArray:
 
 
 def finer(edges: FloatArray) -> FloatArray:
-    """Each piece in `FINER` parts: of equal ratios, or of equal widths if it begins at 0."""
+    """Return edges with each piece divided into `FINER` parts, of equal ratios, or of equal widths if it
+    begins at 0.
+    """
     share = np.arange(FINER) / FINER
     low, high = edges[:-1, None], edges[1:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -227,7 +234,7 @@ def finer(edges: FloatArray) -> FloatArray:
 
 
 def has_limit(entry: MenuSetting) -> bool:
-    """Whether a setting adds noise to every reading."""
+    """Return whether a setting adds noise to every reading."""
     return entry.setting.kind == "additive" and entry.setting.inner is None and bool(entry.noise_std)
 
 
@@ -240,16 +247,16 @@ def closeness(entry: MenuSetting, scale: AllReadings) -> Closeness:
 
 
 def few_pieces(scale: AllReadings, best: LimitLaw) -> PrivacySetting:
-    """The best law of few pieces as a ``tabulated`` setting, for every other part to take.
+    """Return the best law with few pieces, as a ``tabulated`` setting that all other code accepts.
 
-    Pieces lie near the mass of the limit; their masses are searched for again.
+    Pieces lie near the mass of the limit's law; their masses are optimised again.
     """
     edges = likely_edges(best.edges, best.masses, POINTS)
     return tabulated(edges, best_law(scale.score(edges), best.variance).masses)
 
 
 def tabulated(edges: FloatArray, masses: FloatArray) -> PrivacySetting:
-    """A law on pieces as a setting, in numbers of six digits: its variance is the law's to within 1e-5."""
+    """Return a law on pieces as a setting with numbers of six digits; its variance is exact to within 1e-5."""
     shares = np.round(np.cumsum(masses) / masses.sum(), DIGITS)
     held = slice(0, int(np.searchsorted(shares, 1.0)) + 1)
     pairs = zip(edges[1:][held].tolist(), shares[held].tolist(), strict=True)
@@ -257,10 +264,11 @@ def tabulated(edges: FloatArray, masses: FloatArray) -> PrivacySetting:
 
 
 def likely_edges(edges: FloatArray, masses: FloatArray, points: int) -> FloatArray:
-    """0, then at most ``points`` of a law's own edges: most with equal masses between, some in equal ratios.
+    """Return 0, then at most ``points`` of a law's own edges: most with equal masses between them, some in equal
+    ratios.
 
-    What is rarer than `RARE` at either end is left out. No piece is narrower than the law's own: the grid of errors
-    sees nothing finer, so finer pieces would be fitted to its steps and not to the readings.
+    Both ends with a mass below `RARE` are left out. No piece is narrower than the law's own, because the grid of errors
+    has no finer resolution: narrower pieces would be fitted to the grid's steps instead of the readings.
     """
     below, most = np.concatenate([[0.0], np.cumsum(masses)]), 3 * points // 4
     first = max(int(np.searchsorted(below, RARE, side="right")) - 1, 1)

@@ -1,9 +1,9 @@
-"""Does the evening peak show? A game with an onlooker who sees one evening of masked readings.
+"""Whether the evening peak is visible: a game with an observer who sees one evening of masked readings.
 
-The onlooker averages the masked readings of each hour from 17:00 to 23:00 and names the hour with the largest average.
-The peak *shows* on a day if that is the hour with the largest true average. Its probability, over days and noise, is 1
-if readings are shared unmasked, and 1/hours if the onlooker can only guess. Over many days of the
-same habit noise averages out, and more shows: this is about a single evening.
+The observer averages the masked readings of each hour from 17:00 to 23:00 and names the hour with the largest average.
+The peak is visible on a day if that is the hour with the largest true average. The probability, over days and noise, is
+1 for unmasked readings, and 1/hours if the observer can only guess. Over many days with similar habits the noise
+averages out, so more becomes visible; this is about a single evening.
 """
 
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from halfmask.mechanisms.setting import PrivacySetting
 HOUR = 3_600_000_000
 EVENING = range(17, 23)
 GAMES = 4000
-"""Evenings played at the least, each with new noise: a standard error below 0.01."""
+"""Least number of evenings simulated, each with new noise: the standard error is below 0.01."""
 
 
 @dataclass(frozen=True, eq=False)
 class Evenings:
-    """Readings of evenings, in order: where each hour's readings ``start``, and its ``day`` and ``hour``."""
+    """Readings of all evenings in order, with the index of each hour's first reading, and its day and hour."""
 
     values: FloatArray
     start: IntArray
@@ -31,16 +31,16 @@ class Evenings:
 
     @property
     def count(self) -> int:
-        """How many evenings there are."""
+        """Number of evenings."""
         return int(self.day[-1]) + 1
 
     @property
     def guessing(self) -> float:
-        """The chance of naming the right hour without looking."""
+        """Probability of naming the right hour by chance."""
         return float(np.mean(1 / np.bincount(self.day)))
 
     def peak(self, values: FloatArray) -> IntArray:
-        """The hour with the largest average of each evening."""
+        """Return the hour with the largest average of each evening."""
         average = np.add.reduceat(values, self.start) / np.diff(self.start, append=len(values))
         table = np.full((self.count, 24), -np.inf)
         table[self.day, self.hour] = average
@@ -48,7 +48,7 @@ class Evenings:
 
 
 def split_evenings(values: FloatArray, times: IntArray) -> Evenings:
-    """Evenings with readings in two hours at least, from readings with local times in microseconds."""
+    """Return the evenings that have readings in at least two hours; ``times`` are local, in microseconds."""
     order = np.argsort(times, kind="stable")
     values, hours = values[order], times[order] // HOUR
     evening = np.isin(hours % 24, list(EVENING))
@@ -63,7 +63,7 @@ def split_evenings(values: FloatArray, times: IntArray) -> Evenings:
 
 
 def peak_shows(evenings: Evenings, setting: PrivacySetting, rng: np.random.Generator) -> float:
-    """The probability that the onlooker names the evening's peak, played out at least `GAMES` times."""
+    """Return the probability that the observer names the evening's peak, from at least `GAMES` simulated evenings."""
     true = evenings.peak(evenings.values)
     games = 1 if setting.silent else -(-GAMES // evenings.count)
     won = [evenings.peak(setting.mask(evenings.values, rng)) == true for _ in range(games)]

@@ -1,4 +1,4 @@
-"""Is personal advice better than one setting for all? Tried on users whose readings the prior has not seen."""
+"""Test whether personal advice is better than one setting for all, on users that the prior was not learned from."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,11 +29,16 @@ DRAWS = 40
 
 @dataclass(frozen=True)
 class HeldOutTrial:
-    """How often the wish was met, and at what mean utility, given this number of readings of a held-out user.
+    """How often advice met the wish for held-out users with this number of readings, and at what mean utility.
 
-    ``reachable`` is the share of users whom some setting of the menu serves at all: no advice can do better.
-    ``below`` is the share of users whose true privacy under the advised setting is below the stated one (a half is
-    right), ``inside`` the share with the truth in the stated interval (right: 80 % or more).
+    ``reachable``                               share of users for whom some setting of the menu meets the wish; no
+                                                advice can do better
+    ``met``                                     share of users whose advised setting meets the wish
+    ``utility``                                 mean utility of the advised settings
+    ``below``                                   share of users whose true privacy is below the stated one; 0.5 is ideal
+    ``inside``                                  share of users whose true privacy is in the stated interval; should be
+                                                at least 0.8
+    ``population_met``, ``population_utility``  as above, for one setting for all
     """
 
     readings: int
@@ -57,12 +62,16 @@ def evaluate_recommendations(
     seed: int = 7,
     other_data: bool = False,
 ) -> list[HeldOutTrial]:
-    """On held-out users: how often the recommended setting gives the wished privacy, against one setting for all.
+    """Return, for held-out users, how often personal advice meets the wish, compared with one setting for all.
 
-    The prior is learned on the other users. Readings are drawn from a held-out user's own histogram, and the setting is
-    recommended from them. They are in random order, because a profile does not keep the order: real histories, whose
-    readings resemble their neighbours, say a little less. The true personal privacy is that of the whole histogram. One
+    The prior is learned on the other users. A held-out user's readings are drawn from its own histogram, and a setting
+    is recommended from them. Their order is random, because a profile does not keep it; in real histories successive
+    readings are similar, so they reveal a little less. The true personal privacy is that of the whole histogram. The
     setting for all is the most useful one of the menu with the wished median privacy.
+
+    ``min_privacy``  the wish: least personal privacy
+    ``readings``     numbers of readings to test
+    ``held_out``     share of users to hold out
     """
     menu.check_data(profile, other_data=other_data)
     check_score(min_privacy)
@@ -102,7 +111,7 @@ def evaluate_recommendations(
 
 
 def _counts(profile: Profile, rows: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:
-    """All bins of the profile, and each user's readings in them and zeros."""
+    """Return all bins of the profile, each user's number of readings in them, and each user's number of zeros."""
     bins = np.unique(profile.histogram.bin)
     own = profile.histogram.of(rows)
     counts = np.zeros((len(rows), len(bins)))
@@ -111,7 +120,7 @@ def _counts(profile: Profile, rows: IntArray) -> tuple[IntArray, FloatArray, Flo
 
 
 def _true_privacy(profile: Profile, menu: Menu, rows: IntArray, prior: Prior) -> FloatArray:
-    """Personal privacy of each setting (first axis) for each user, from all of its readings."""
+    """Return the personal privacy of each setting (first axis) for each user (second), from all of its readings."""
     bins, counts, zeros = _counts(profile, rows)
     held = counts.sum(axis=1)
     laws = PersonalLaws(bins, counts / held[:, None], zeros / (held + zeros), prior.step)
@@ -121,8 +130,10 @@ def _true_privacy(profile: Profile, menu: Menu, rows: IntArray, prior: Prior) ->
 def _advice(
     profile: Profile, menu: Menu, rows: IntArray, readings: int, prior: Prior, wish: float, rng: np.random.Generator
 ) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
-    """For each user the most useful setting that gives the wish with 90 % confidence, or the one that comes closest;
-    what is stated of it, and its interval.
+    """Return for each user the advised setting, its stated privacy, and both ends of the interval.
+
+    The advised setting is the most useful one that meets the wish with 90 % confidence, or else the one that comes
+    closest.
     """
     bins, counts, zeros = _counts(profile, rows)
     found = []

@@ -1,9 +1,8 @@
-"""Free choice: privacy and utility of the whole system when shares of its users take different settings.
+"""Free choice: privacy and utility of the whole system if shares of its users take different settings.
 
-Method: section 6. Every repeat deals the users at random into as many equal groups as there are steps (1 / step); a mix
-gives each setting as many whole groups as its share says, so that its users are a random draw of exactly that many
-(rounded up or down to whole users). All mixes of a repeat share its deal and its noise: they are compared on the same
-ground.
+Method: section 6. Every repeat assigns users at random to 1 / step equal groups. A mix gives each setting a whole
+number of groups, in proportion to its share, so that the setting's users are a random sample of that size (to within
+one user). All mixes of a repeat use the same groups and the same noise, so that they can be compared.
 """
 
 import math
@@ -36,8 +35,10 @@ DEFAULT_STEP = 0.125
 
 @dataclass(frozen=True, eq=False)
 class Mix(Result):
-    """One row a histogram and repeat: a column of shares for each menu id, ``repeat``, ``privacy``, ``utility``,
-    ``dominant`` (the id whose share is strictly the largest, or null) and ``dominant_share`` (null with it).
+    """Scores of mixes, with one row per mix and repeat.
+
+    The columns are a share for each menu id, ``repeat``, ``privacy``, ``utility``, ``dominant`` (the id with strictly
+    the largest share, else null) and ``dominant_share`` (null if ``dominant`` is).
     """
 
     table: pa.Table
@@ -45,12 +46,12 @@ class Mix(Result):
 
     @property
     def ids(self) -> list[str]:
-        """The menu's ids: names of the columns of shares."""
+        """The menu's ids, which name the columns of shares."""
         return list(self.about["ids"])
 
     @property
     def experiment(self) -> Experiment:
-        """What was tried, and on whom."""
+        """What was evaluated, and on which users."""
         return Experiment.of(self.about)
 
     def __eq__(self, other: object) -> bool:
@@ -65,12 +66,12 @@ class Mix(Result):
         return f"<Mix of {len(self.ids)} settings ({', '.join(self.ids)}), {self.table.num_rows:,} rows>"
 
     def to_arrow(self) -> pa.Table:
-        """One row per histogram and repeat."""
+        """Return the table with one row per mix and repeat."""
         return self.table
 
     @classmethod
     def read(cls, path: str | Path) -> "Mix":
-        """The mixes in a file; a missing, foreign, damaged or newer one is a FileFormatError that says which."""
+        """Return the mixes in a file; see `read_mix`."""
         return Mix(*read_table(path, FORMAT, VERSION, "halfmask mix"))
 
     def write(self, path: str | Path) -> None:
@@ -91,9 +92,12 @@ def mix(
     other_data: bool = False,
     advance: Callable[[int, int], None] | None = None,
 ) -> Mix:
-    """Privacy and utility of all mixes of the menu's settings in steps, or of the one mix that ``shares`` gives.
+    """Return privacy and utility of all mixes of the menu's settings in steps, or of the one mix given by ``shares``.
 
-    ``other_data`` takes a menu that was made from another profile; ``advance(done, all)`` hears of repeats.
+    ``step``        difference between neighbouring shares
+    ``repeats``     number of random assignments of users to groups
+    ``other_data``  accept a menu that was made from another profile
+    ``advance``     progress callback ``(done, all)``, called once per repeat
     """
     from halfmask.choice.mixed_groups import build_groups  # here, because numba takes long to import
 
@@ -127,17 +131,19 @@ def _stream(seed: int, repeat: int) -> np.random.Generator:
 
 
 def _deal(people: IntArray, cuts: IntArray, rng: np.random.Generator) -> list[IntArray]:
-    """All users in random order, cut into groups."""
+    """Return all users in random order, divided into groups."""
     dealt = rng.permutation(people)
     return [np.sort(dealt[low:high]) for low, high in pairwise(cuts)]
 
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """Mixes to evaluate: ``shares`` (mixes, settings), and where to cut the users into groups.
+    """The mixes to evaluate.
 
-    ``held`` (mixes, settings) says how many of the equal groups each setting has; None if there is one mix,
-    whose groups belong to the settings with a share in their order.
+    ``shares``  (mixes, settings) of users
+    ``cuts``    where the shuffled users are divided into groups
+    ``held``    (mixes, settings) number of equal groups of each setting. None if there is one mix; its groups then
+                belong, in order, to the settings with a share
     """
 
     shares: FloatArray
@@ -145,7 +151,7 @@ class _Plan:
     held: IntArray | None
 
     def choice(self, rng: np.random.Generator) -> IntArray:
-        """Which setting each group has; every mix takes its settings in its own order."""
+        """Return which setting each group has in each mix; every mix orders its settings at random."""
         if self.held is None:
             return np.flatnonzero(self.shares[0])[None]
         order = np.argsort(rng.random(self.held.shape), axis=1)
@@ -180,7 +186,9 @@ def _one_mix(shares: Mapping[str, float], menu: Menu, people: int) -> _Plan:
 
 
 def compositions(parts: int, settings: int, repeats: int = 1) -> IntArray:
-    """All ways to give equal groups to settings, a row each: C(parts + settings - 1, settings - 1) rows."""
+    """Return all ways to distribute equal groups over settings, one row each: C(parts + settings - 1,
+    settings - 1) rows.
+    """
     count = math.comb(parts + settings - 1, settings - 1)
     if count * repeats > MOST_ROWS:
         raise OptionError(
@@ -192,7 +200,7 @@ def compositions(parts: int, settings: int, repeats: int = 1) -> IntArray:
 
 
 def parse_shares(text: str, option: str = "shares") -> dict[str, float]:
-    """``A=0.3,B=0.2,N=0.5`` as a dictionary; ``option`` is named in errors."""
+    """Parse ``A=0.3,B=0.2,N=0.5`` into a dictionary."""
     shares: dict[str, float] = {}
     for part in text.split(","):
         name, equals, number = (word.strip() for word in part.partition("="))
@@ -207,7 +215,7 @@ def parse_shares(text: str, option: str = "shares") -> dict[str, float]:
 
 
 def _table(menu: Menu, shares: FloatArray, scores: FloatArray) -> pa.Table:
-    """Rows by histogram, then repeat; ``scores`` (repeats, histograms, 2)."""
+    """Return the table, with rows ordered by mix, then repeat; ``scores`` are (repeats, mixes, 2)."""
     repeats, histograms, _ = scores.shape
     ordered = np.sort(shares, axis=1)
     strictly = ordered[:, -1] > ordered[:, -2] if shares.shape[1] > 1 else np.ones(histograms, bool)
@@ -240,7 +248,7 @@ def _about(menu: Menu, profile: Profile, **asked: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Blend:
-    """One histogram over its repeats: shares by id, median privacy, and the lowest and the median utility."""
+    """One mix over all its repeats: shares by id, median privacy, and the lowest and the median utility."""
 
     shares: dict[str, float]
     privacy: float
@@ -250,9 +258,10 @@ class Blend:
 
 @dataclass(frozen=True)
 class Keeping:
-    """Mixes whose utility stays above a bar, from the most private down; ``best`` is the first of them.
+    """The mixes whose utility stays above a bar, most private first.
 
-    Where there is none, ``best`` is None and ``closest`` is the mix with the highest utility.
+    ``of``       number of all mixes
+    ``closest``  the mix whose lowest utility is highest
     """
 
     bar: float
@@ -262,7 +271,7 @@ class Keeping:
 
     @property
     def best(self) -> Blend | None:
-        """The mix with the highest median privacy among those that keep the utility."""
+        """The mix with the highest median privacy of those that keep the utility; None if there is none."""
         return self.blends[0] if self.blends else None
 
 
@@ -280,7 +289,7 @@ class Dominated:
 
 
 def by_dominant(made: Mix) -> list[Dominated]:
-    """Mixes by their dominant setting and its share, the largest share first."""
+    """Return the mixes grouped by dominant setting and its share, the largest share first."""
     keys = list(zip(*(made.table.column(name).to_pylist() for name in ("dominant", "dominant_share")), strict=True))
     scores = [made.table.column(name).to_numpy() for name in ("privacy", "utility")]
     found = []
@@ -293,7 +302,9 @@ def by_dominant(made: Mix) -> list[Dominated]:
 
 
 def keeping(made: Mix, bar: float) -> Keeping:
-    """Which mixes keep utility above ``bar`` in every repeat, and which of them has the highest median privacy."""
+    """Return the mixes that keep utility above ``bar`` in every repeat, the one with the highest median
+    privacy first.
+    """
     blends = sorted(_blends(made), key=lambda blend: -blend.privacy)
     kept = tuple(blend for blend in blends if blend.lowest_utility > bar)
     return Keeping(bar, kept, len(blends), max(blends, key=lambda blend: blend.lowest_utility))

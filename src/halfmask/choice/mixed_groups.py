@@ -1,18 +1,18 @@
-"""Groups of users that each have a setting: the six metrics of all together, from the profile alone.
+"""Groups of users that each have one setting, and the six metrics of all groups together, from the profile alone.
 
-A choice says which setting each group has. Everything adds up over groups, so what one group does under one setting is
-computed once, and a choice is a sum of such parts:
+A choice gives a setting to each group. All quantities are sums over groups. The contribution of one group under one
+setting is therefore computed once, and a choice adds up such contributions:
 
-    local errors   number of errors expected in each cell of the histogram, and n E e^k
-    global error   the sum of a group's noise in each period
+    local errors   expected number of errors in each cell of the histogram, and n E e^k
+    global error   sum of a group's noise in each period
 
-The entropy is that of the histogram of all groups. If noise lies on a lattice, cells do not show how few bins its
-errors fall into: then errors are drawn (see `halfmask.evaluation.analytic.drawn_entropy`).
+The entropy is that of the histogram of all groups. If noise lies on a lattice, its errors fall into few bins, which
+cells do not show. Errors are then drawn (see `halfmask.evaluation.analytic.drawn_entropy`).
 
-All choices have the same draws (common random numbers). The scatter of mean and second moment of the local error
-around their expectations is drawn. That of the entropy, below 0.01 bits from 100,000 readings on, is left out. If few
-readings decide on the second moment (`halfmask.evaluation.analytic.smallest_divisors`), the scatter of the local
-deviation is up to half too large.
+All choices use the same random numbers. The scatter of mean and second moment of the local error around their
+expectations is drawn. That of the entropy is left out; it is below 0.01 bits from 100,000 readings on. If few readings
+decide the second moment (`halfmask.evaluation.analytic.smallest_divisors`), the scatter of the local deviation is up to
+half too large.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,23 +38,23 @@ from halfmask.streams import stream
 
 HANDFUL = 32
 FINE_PER_OCTAVE = 512
-"""Cells per octave if z has no more than a `HANDFUL` of values, which are too few to blur the bound of a noise."""
+"""Cells per octave if z has at most `HANDFUL` values: too few to smooth the bound of bounded noise."""
 KINDS: tuple[NoiseKind, ...] = ("additive", "relative")
 LEAST_DRAWN, MOST_DRAWN = 2**12, 2**17
-"""The fewest and the most errors that are drawn of all groups of a choice together."""
+"""Least and largest number of errors drawn for all groups of a choice together."""
 ROOM = 2**25
-"""Drawn errors that are held at once; for many settings fewer than `MOST_DRAWN` are drawn."""
+"""Number of drawn errors kept in memory at once; with many settings, fewer than `MOST_DRAWN` are drawn."""
 
 
 @dataclass(frozen=True, eq=False)
 class LocalParts:
     """Local errors of each group (second axis) under each setting (first axis).
 
-    ``cells``      (G, U, J) errors expected in each cell of the histogram
-    ``bins_held``  (J,) bins of 0.001 that each cell holds
+    ``cells``      (G, U, J) expected number of errors in each cell of the histogram
+    ``bins_held``  (J,) number of bins of width 0.001 in each cell
     ``sums``       (G, U, 6) number of errors and their sums, see `_local_sums`
-    ``drawn``      (G, M) errors drawn of all groups, one group after the other; none if no noise lies on a lattice
-    ``ends``       (U,) place at which the drawn errors of each group end
+    ``drawn``      (G, M) errors drawn for all groups, one group after the other; empty if no noise lies on a lattice
+    ``ends``       (U,) index after the last drawn error of each group
     """
 
     cells: FloatArray
@@ -64,13 +64,16 @@ class LocalParts:
     ends: IntArray
 
     def entropies(self, choice: IntArray, counts: FloatArray, n: FloatArray) -> FloatArray:
-        """Of each choice (R, U), whose ``n`` errors are expected in the cells as in ``counts`` (R, J)."""
+        """Return the entropy of each choice (R, U).
+
+        ``counts`` (R, J) are the expected errors in the cells, and ``n`` (R,) their number.
+        """
         if self.drawn.size:
             return np.asarray(mixed_entropies(self.drawn, self.ends, choice, n))
         return np.asarray(entropies_of_counts(counts, self.bins_held, n))
 
     def alone(self) -> FloatArray:
-        """Of each group under each setting by itself: (G, U)."""
+        """Return the entropy of each group by itself under each setting, (G, U)."""
         out, starts = np.empty(self.sums.shape[:2]), np.append(0, self.ends[:-1])
         for u, (start, end) in enumerate(zip(starts, self.ends, strict=True)):
             own = replace(self, drawn=self.drawn[:, start:end], ends=np.array([end - start]))
@@ -80,12 +83,12 @@ class LocalParts:
 
 @dataclass(frozen=True, eq=False)
 class MixedGroups:
-    """What each group (second axis) does under each setting (first axis).
+    """Contributions of each group (second axis) under each setting (first axis).
 
     ``local``  its local errors
     ``noise``  (G, U, T) error that the group's noise adds to each period's aggregate
-    ``shift``  (G, U, T) what the group adds to the period's mean noise; its square is subtracted (variance only)
-    ``draws``  (2,) standard normal, for the scatter of the local mean and second moment
+    ``shift``  (G, U, T) contribution to the period's mean noise, whose square is subtracted; only for the variance
+    ``draws``  (2,) standard normal numbers for the scatter of the local mean and second moment
     """
 
     local: LocalParts
@@ -94,7 +97,7 @@ class MixedGroups:
     draws: FloatArray
 
     def metrics(self, choice: IntArray) -> FloatArray:
-        """The six metrics of each row of ``choice`` (R, U), the number of the setting that each group has."""
+        """Return the six metrics of each row of ``choice`` (R, U), which contains the index of each group's setting."""
         settings, groups = self.local.sums.shape[:2]
         one_hot = np.zeros((len(choice), settings, groups))
         np.put_along_axis(one_hot, choice[:, None, :], 1.0, axis=1)
@@ -113,7 +116,7 @@ class MixedGroups:
     def _scattered(
         self, n: FloatArray, mean: FloatArray, second: FloatArray, spread: list[FloatArray]
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of the local errors, with the scatter of finitely many readings."""
+        """Return mean and standard deviation of the local errors, with the scatter of a finite number of readings."""
         v11, v12, v22 = (part / n**2 for part in spread)
         first = np.sqrt(np.maximum(v11, 0))
         along = np.divide(v12, first, out=np.zeros(len(n)), where=first > 0)
@@ -132,7 +135,10 @@ def build_groups(
     error: ErrorKind,
     seed: int,
 ) -> Iterator[MixedGroups]:
-    """`MixedGroups` of each deal. A deal's groups are rows of the profile, disjoint, and as many in every deal."""
+    """Yield the `MixedGroups` of each assignment of users to groups.
+
+    Each of ``deals`` is a list of disjoint groups, given as rows of the profile; all have equally many groups.
+    """
     everyone = [rows for groups in deals for rows in groups]
     _check(profile, settings, everyone, aggregate)
     subsets = [Subset(number, 0, rows, len(rows)) for number, rows in enumerate(everyone)]
@@ -152,7 +158,9 @@ def _kinds(settings: Sequence[PrivacySetting]) -> list[NoiseKind]:
 
 
 def parts_alone(settings: Sequence[PrivacySetting], laws: Callable[[NoiseKind], Denominators]) -> LocalParts:
-    """Local errors of groups that are looked at one by one; ``laws`` gives each one's law of z for a kind of noise."""
+    """Return local errors of groups that are evaluated one by one; ``laws`` returns the law of z of each
+    for a kind of noise.
+    """
     of_z = {kind: laws(kind) for kind in _kinds(settings)}
     return LocalParts(*local_parts(settings, of_z), *drawn_errors(settings, of_z, (0, 0)))
 
@@ -160,7 +168,7 @@ def parts_alone(settings: Sequence[PrivacySetting], laws: Callable[[NoiseKind], 
 def drawn_errors(
     settings: Sequence[PrivacySetting], of_z: Mapping[NoiseKind, Denominators], key: tuple[int, int]
 ) -> tuple[FloatArray, IntArray]:
-    """Errors drawn of all groups (settings, errors), and the ends of those of each group."""
+    """Return errors drawn for all groups (settings, errors), and the end of each group's errors."""
     n = next(iter(of_z.values())).n
     if not any(each.kind == "additive" and each.law.lattice(each.parameters) is not None for each in settings):
         return np.zeros((len(settings), 0)), np.zeros(len(n), np.int64)
@@ -180,7 +188,7 @@ def drawn_errors(
 def local_parts(
     settings: Sequence[PrivacySetting], of_z: Mapping[NoiseKind, Denominators]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """``cells``, ``bins_held`` and ``sums`` of `LocalParts`, from each group's law of z."""
+    """Return ``cells``, ``bins_held`` and ``sums`` of `LocalParts`, from each group's law of z."""
     sums: dict[int, FloatArray] = {}
     parts: dict[int, FloatArray] = {}
     few_values = all(len(z.size) <= HANDFUL for z in of_z.values())
@@ -217,14 +225,18 @@ def _check(profile: Profile, settings: Sequence[PrivacySetting], groups: Sequenc
 
 
 def _grid(z: Denominators, settings: Sequence[PrivacySetting], per_octave: int) -> LogGrid:
-    """A grid that reaches past the spread cells in any case, so that those of all kinds of noise agree."""
+    """Return a grid that extends beyond the cells that are spread over bins, so that all kinds of noise
+    share those cells.
+    """
     reach = max(largest_noise(each.law, np.array(each.parameters)[None]) for each in settings)
     spread = DENSE * BIN_WIDTH / (2 ** (1 / per_octave) - 1)  # errors up to which cells are spread
     return make_grid(z, z.share, max(reach, 2 * max(spread, 0.5) * float(z.size[-1])), per_octave)
 
 
 def _cells(setting: PrivacySetting, z: Denominators, grid: LogGrid) -> FloatArray:
-    """Local errors expected in each cell: the cross-correlation of the noise's law with each group's law of z."""
+    """Return the expected local errors in each cell: the cross-correlation of the noise's law with each
+    group's law of z.
+    """
     cdf = setting.law.cdf(np.array(setting.parameters)[None], grid.y)[0]
     nodes = grid.share.shape[1]
     steps = np.lib.stride_tricks.sliding_window_view(np.diff(cdf), len(grid.multiple))
@@ -240,7 +252,10 @@ def _cells(setting: PrivacySetting, z: Denominators, grid: LogGrid) -> FloatArra
 
 
 def _cells_of_few(setting: PrivacySetting, z: Denominators, grid: LogGrid) -> FloatArray:
-    """The same from the law itself, at each value of z; an error on an edge belongs to the bin it opens."""
+    """Return `_cells` computed directly from the law at each value of z, for few values.
+
+    An error on an edge between bins belongs to the upper bin.
+    """
     edges = _edges(grid)
     near = np.minimum(np.arange(grid.bins + 1) * BIN_WIDTH, edges[grid.dense])
     at = np.outer(z.size * (1 - 1e-10), np.concatenate([near, edges[grid.dense + 1 :]]))
@@ -252,13 +267,16 @@ def _cells_of_few(setting: PrivacySetting, z: Denominators, grid: LogGrid) -> Fl
 
 
 def _edges(grid: LogGrid) -> FloatArray:
-    """The errors between cells."""
+    """Return the errors that separate cells."""
     ratio = 2 ** (1 / grid.per_octave)
     return np.asarray(np.append(grid.cell_error, grid.cell_error[-1] * ratio) * 2 / (1 + ratio))
 
 
 def _local_sums(setting: PrivacySetting, z: Denominators) -> FloatArray:
-    """(U, 6): n, n E e, n E e^2, n Var e, n Cov(e, e^2), n Var e^2 given the readings; E e^k = E|psi|^k mean(z^-k)."""
+    """Return n, n E e, n E e^2, n Var e, n Cov(e, e^2), n Var e^2, (U, 6), for fixed readings.
+
+    E e^k = E|psi|^k mean(z^-k).
+    """
     m1, m2, m3, m4 = setting.law.moments(np.array(setting.parameters)[None])[0]
     w = z.inverse * ((1 - z.zero) * z.n)[:, None]
     return np.stack(
@@ -282,7 +300,10 @@ def _noise(
     error: ErrorKind,
     key: tuple[int, int],
 ) -> tuple[FloatArray, FloatArray]:
-    """Each group's share in the error of each period that has one, and in the root of what is subtracted of it."""
+    """Return each group's contribution to the error of each period, and to the root of the part that is subtracted.
+
+    Only periods with a relative error are included.
+    """
     sums = np.stack([profile.cells[rows].sum(axis=0) for rows in groups])
     n, s1, s2 = (sums[..., k].sum(axis=0) for k in range(3))
     count = np.maximum(n, 1)
@@ -314,10 +335,12 @@ def _streams(key: tuple[int, int], shape: tuple[int, ...]) -> Iterator[tuple[int
 
 
 def noise_sums(setting: PrivacySetting, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """One draw of the sum of all noises of each period; ``sums`` (T, 5) are the numbers and power sums of readings.
+    """Return one draw of the sum of all noises of each period; ``sums`` (T, 5) are the number and power sums of its
+    readings.
 
-    Exact if the mechanism knows its sums; for others normal, unless a period holds too few readings for that
-    (`sums_of_few`). Of relative noise, s psi, the sum has the right variance and, where sums are exact, the kurtosis.
+    The draw is exact if the mechanism can draw sums. Otherwise it is normal, unless a period has too few readings for
+    that (`sums_of_few`). For relative noise, s psi, the sum has the right variance and, if sums are exact, the right
+    kurtosis.
     """
     law, parameters = setting.law, np.array(setting.parameters)
     n, squares, fourth = sums[:, 0], sums[:, 2], sums[:, 4]
@@ -334,10 +357,10 @@ def noise_sums(setting: PrivacySetting, sums: FloatArray, rng: np.random.Generat
 def _variance_noise(
     setting: PrivacySetting, sums: FloatArray, mean: FloatArray, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Sums over a group's readings of 2 (s - mean) psi + psi^2 - sigma^2, and of psi.
+    """Return the sums over a group's readings of 2 (s - mean) psi + psi^2 - sigma^2, and of psi.
 
-    Each period's readings are replaced by three values (`halfmask.evaluation.analytic.variance_errors`). The sums are
-    normal for values that represent many readings, and drawn for the others.
+    Each period's readings are replaced by three values (`halfmask.evaluation.analytic.variance_errors`). Sums are
+    normal for values that represent many readings, and drawn one by one for the others.
     """
     law, parameters = setting.law, np.array(setting.parameters)
     change, total, held = np.zeros(len(sums)), np.zeros(len(sums)), sums[:, 0] > 0

@@ -1,19 +1,20 @@
-"""Personal privacy: what a setting does for one producer, whose readings are not the population's.
+"""Personal privacy: the privacy of a setting for one producer, whose readings differ from the population's.
 
-The same noise protects a small consumer more than a large one, because errors are relative to its readings. Personal
-privacy is the study's q with the producer's own law of readings, at the number of local errors of a typical sample, so
-that it is on the menu's scale (a short history would otherwise look less private only for its short histogram).
+The same noise protects small readings more than large ones, because errors are relative. Personal privacy is the
+study's q for the producer's own law of readings, with as many local errors as in a typical sample. It is therefore on
+the menu's scale. With fewer errors, a short history would have a lower score only because its histogram is short.
 
-Few readings say little. Producers are therefore taken to differ in their level, theta, the mean of log |s|:
+Few readings say little about a producer. Producers are therefore assumed to differ in their level theta, the mean of
+log |s|:
 
     theta ~ Normal(m, v),   1/v = p/W + 1/B,   m = v (own level p/W + population's level/B)
 
-after p periods of own readings. W and B are the variances of log |s| within and between producers: their sum is the
-population's variance, their ratio W/B = k the prior's ``strength``. Readings of one period resemble one another, so a
-period counts as one reading: if they do not, the interval is wider than it need be. Around its level a producer's
-readings lie as its own did, and as others' do, by Dirichlet(own counts + k r population's shape) with r readings a
-period. The population's shape is its law drawn together around its level until its variance is W.
-It breaks if a producer's readings drift: then the last ones are not like the next.
+after p periods of own readings. W and B are the variances of log |s| within and between producers. Their sum is the
+population's variance; their ratio W/B = k is the prior's ``strength``. Readings of one period are similar, so a period
+counts as one reading; if they are not, the interval is wider than necessary. Around its level, a producer's law of
+readings is drawn from Dirichlet(own counts + k r population's shape), with r readings per period. The population's
+shape is its law, contracted around its level until its variance is W. The model fails if a producer's readings drift
+over time.
 """
 
 from collections.abc import Sequence
@@ -35,15 +36,19 @@ from halfmask.profiles.profile import Profile
 
 DRAWS = 100
 TINY = 1e-300
-"""A share that is nearly zero, for laws that must have one."""
+"""An almost zero share, for laws that need a positive one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """What a producer may know of the population: shares of |s| in logarithmic bins, and numbers; nobody's own data.
+    """What a producer may know about the population, without anybody's own data.
 
-    ``zeros`` share of readings that are zero, ``strength`` k in periods, ``a_period`` readings of a user in a period,
-    ``errors`` local errors in a typical sample of the menu's study, ``step`` what readings are multiples of, if known.
+    ``bins``, ``share``  shares of |s| in logarithmic bins
+    ``zeros``            share of readings that are zero
+    ``strength``         the ratio k, in periods
+    ``a_period``         readings of a user in a period
+    ``errors``           number of local errors in a typical sample of the menu's study
+    ``step``             readings are multiples of this; None if unknown
     """
 
     bins: IntArray
@@ -57,9 +62,9 @@ class Prior:
 
 @dataclass(frozen=True, eq=False)
 class PersonalLaws:
-    """Possible laws of one producer's readings: a row of ``share`` each, over the bins, and the share of zeros.
+    """Possible laws of one producer's readings, one per row: shares over the bins, and the share of zeros.
 
-    ``step`` is what readings are multiples of, if known.
+    ``step`` is what readings are multiples of; None if unknown.
     """
 
     bins: IntArray
@@ -69,7 +74,7 @@ class PersonalLaws:
 
 
 def population_prior(profile: Profile, menu: Menu) -> Prior:
-    """The prior that a profile gives, for a menu made from it or from data like it."""
+    """Return the prior of a profile, for a menu made from it or from similar data."""
     histogram = profile.histogram
     bins, column = np.unique(histogram.bin, return_inverse=True)
     if not len(bins):
@@ -90,7 +95,7 @@ def population_prior(profile: Profile, menu: Menu) -> Prior:
 
 
 def public_prior(menu: Menu) -> Prior:
-    """The prior that a menu alone gives, from its summary of everybody: coarser than a profile's, and public."""
+    """Return the prior of a menu alone, from its public summary of the population; it is coarser than a profile's."""
     told, made = menu.public, menu.provenance
     if told is None or not made.get("sizes") or not made.get("readings"):
         raise OptionError(
@@ -104,7 +109,7 @@ def public_prior(menu: Menu) -> Prior:
 
 
 def _strength(profile: Profile) -> float:
-    """Variance of log |s| within users over that between their means; between 0.1 and 100."""
+    """Return the variance of log |s| within users divided by that between their means, cut to 0.1 and 100."""
     row, logs, count = profile.histogram.row, np.log(centre(profile.histogram.bin)), profile.histogram.count
     n = np.bincount(row, count, len(profile))
     held = n > 0
@@ -115,7 +120,7 @@ def _strength(profile: Profile) -> float:
 
 
 def own_counts(readings: FloatArray) -> tuple[IntArray, FloatArray, int]:
-    """Bins of a producer's non-zero readings, how many are in each, and the number of zeros."""
+    """Return the bins of a producer's non-zero readings, the number of readings in each, and the number of zeros."""
     sizes = np.abs(readings)
     held = sizes >= SMALLEST
     bins, counts = np.unique(bin_of(sizes[held]), return_counts=True)
@@ -123,7 +128,9 @@ def own_counts(readings: FloatArray) -> tuple[IntArray, FloatArray, int]:
 
 
 def own_step(readings: FloatArray) -> float | None:
-    """The largest usual step (0.1, 0.05, 0.02, 0.01 ...) of which all of a producer's readings are multiples."""
+    """Return the largest usual step (0.1, 0.05, 0.02, 0.01 ...) that divides all of a producer's
+    readings; None if none does.
+    """
     sizes = np.unique(np.abs(readings)[np.abs(readings) >= SMALLEST])
     for step in CANDIDATES:
         whole = np.rint(sizes / step)
@@ -135,7 +142,9 @@ def own_step(readings: FloatArray) -> float | None:
 def personal_laws(
     bins: IntArray, counts: FloatArray, zeros: int, prior: Prior, rng: np.random.Generator, draws: int = DRAWS
 ) -> PersonalLaws:
-    """What a producer's law of readings may be, a draw a row; the first row is their mean, the expected law."""
+    """Return random possible laws of a producer's readings, one per row; the first row is their mean,
+    the expected law.
+    """
     level, precision = _level(bins, counts, prior)
     own = round(float(counts @ bins / counts.sum())) if len(bins) else 0
     shape, share = _shape(prior)
@@ -155,7 +164,7 @@ def personal_laws(
 
 
 def _level(bins: IntArray, counts: FloatArray, prior: Prior) -> tuple[float, float]:
-    """Mean and precision (1/v) of what a producer's level may be, in bins: the bins are logarithmic."""
+    """Return mean and precision (1/v) of a producer's level, in bins; bins are logarithmic."""
     middle = float(prior.share @ prior.bins)
     variance = max(float(prior.share @ (prior.bins - middle) ** 2), 1.0)
     within, between = variance * np.array([prior.strength, 1.0]) / (1 + prior.strength)
@@ -166,14 +175,16 @@ def _level(bins: IntArray, counts: FloatArray, prior: Prior) -> tuple[float, flo
 
 
 def _shape(prior: Prior) -> tuple[IntArray, FloatArray]:
-    """Bins of the population's law around its level, drawn together to the variance within producers, and shares."""
+    """Return the bins of the population's law around its level, contracted to the variance within
+    producers, and shares.
+    """
     middle = float(prior.share @ prior.bins)
     closer = np.sqrt(prior.strength / (1 + prior.strength))
     return np.round((prior.bins - middle) * closer).astype(np.int64), prior.share
 
 
 def together(laws: Sequence[PersonalLaws]) -> PersonalLaws:
-    """Laws of several producers over one range of bins, a row each."""
+    """Return the laws of several producers over one common range of bins, one per row."""
     low, high = min(int(each.bins[0]) for each in laws), max(int(each.bins[-1]) for each in laws)
     share = np.zeros((sum(len(each.share) for each in laws), high - low + 1))
     row = 0
@@ -185,7 +196,9 @@ def together(laws: Sequence[PersonalLaws]) -> PersonalLaws:
 
 
 def personal_privacy(menu: Menu, law: PersonalLaws, errors: float) -> FloatArray:
-    """q of every setting of the menu (first axis) under every law (second), with ``errors`` local errors."""
+    """Return q of every setting of the menu (first axis) under every law (second axis), with ``errors``
+    local errors.
+    """
     error: ErrorKind = menu.provenance.get("error", "relative")
     settings = [each.setting for each in menu.settings]
     for setting in settings:
@@ -203,9 +216,9 @@ def personal_privacy(menu: Menu, law: PersonalLaws, errors: float) -> FloatArray
 def masked_once(
     menu: Menu, bins: IntArray, counts: FloatArray, zeros: int, step: float | None = None
 ) -> FloatArray | None:
-    """q expected of every setting when these readings themselves are masked once each: a short histogram.
+    """Return the expected q of every setting if exactly these readings are masked once each; None if none has an error.
 
-    None if no reading has an error.
+    A short history has few errors, and so a lower score.
     """
     held = float(counts.sum())
     if not held:
@@ -216,7 +229,7 @@ def masked_once(
 
 
 def _denominators(law: PersonalLaws, kind: NoiseKind, error: ErrorKind, errors: float) -> Denominators:
-    """What the local errors of each law divide by; see `evaluation.denominators`."""
+    """Return the divisors of the local errors of each law; see `evaluation.denominators`."""
     laws = len(law.share)
     n, none = np.full(laws, errors), np.zeros(laws)
     sizes = centre(law.bins)
@@ -235,13 +248,15 @@ def _denominators(law: PersonalLaws, kind: NoiseKind, error: ErrorKind, errors: 
 
 
 def middle(values: FloatArray) -> FloatArray:
-    """Median over the draws of a law: what to state. The expected law (first column) mixes the laws that may be, so it
-    is wider than any of them, and its privacy is too high.
+    """Return the median over the drawn laws, which is the value to state.
+
+    The expected law (first column) is left out: as a mixture it is wider than each possible law, so its privacy is too
+    high.
     """
     return np.asarray(np.median(values[:, 1:], axis=1))
 
 
 def interval(values: FloatArray, levels: Sequence[float] = (10, 90)) -> tuple[FloatArray, FloatArray]:
-    """10th and 90th percentile over the draws of a law (all but the first column)."""
+    """Return the 10th and 90th percentiles over the drawn laws (all but the first column)."""
     low, high = np.percentile(values[:, 1:], levels, axis=1)
     return low, high

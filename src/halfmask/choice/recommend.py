@@ -1,4 +1,4 @@
-"""Advice to one producer: the setting of the menu that serves a wish, by readings that never leave the machine."""
+"""Advice to one producer: the setting of the menu that meets a wish, from readings that never leave the machine."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,22 +24,22 @@ from halfmask.menus.menu import Menu, MenuSetting
 from halfmask.streams import stream
 
 FEW = 0.8
-"""Below this weight of the producer's own readings against the population's, the advice says that they are few."""
+"""If the producer's own readings have less weight than this in the advice, a note says that they are few."""
 
 
 def check_score(privacy: float) -> None:
-    """An OptionError if no setting could have this least privacy."""
+    """Raise an OptionError if no setting could have this least privacy."""
     if not 0 <= privacy <= 1:
         raise OptionError(f"a privacy of {privacy:g} cannot be met: scores are from 0 to 1", field="privacy")
 
 
 @dataclass(frozen=True)
 class Wish:
-    """What a producer asks for, in plain terms; several wishes must hold together.
+    """What a producer asks for; several wishes must all be met.
 
-    ``min_privacy``  personal privacy at least this, with 90 % confidence
-    ``peak_limit``   "my evening peak must not show": on at most this share of days (see `peak`)
-    ``min_reward``   a reward of at least this, with ``rewards`` by setting id
+    ``min_privacy``  least personal privacy, with 90 % confidence
+    ``peak_limit``   largest share of days on which the evening peak is visible (see `evening_peak`)
+    ``min_reward``   least reward, with ``rewards`` by setting id
     """
 
     min_privacy: float | None = None
@@ -63,7 +63,7 @@ class Wish:
             raise OptionError("a least reward needs the reward of each setting", kind="rewards")
 
     def shortfall(self, low: float, peak: float | None, reward: float | None) -> float:
-        """By how much a setting misses the wishes, added up; 0 if it meets them."""
+        """Return the sum of what a setting misses of the wishes; 0 if it meets them."""
         missing = 0.0
         if self.min_privacy is not None:
             missing += max(self.min_privacy - low, 0.0)
@@ -77,7 +77,7 @@ class Wish:
 
 @dataclass(frozen=True, eq=False)
 class OwnReadings:
-    """One producer's readings; ``times`` are microseconds of local time, or None if they are not known."""
+    """One producer's readings; ``times`` are local, in microseconds, None if unknown."""
 
     values: FloatArray
     times: IntArray | None = None
@@ -85,12 +85,14 @@ class OwnReadings:
 
 @dataclass(frozen=True)
 class Personal:
-    """A setting as it is for this producer: personal privacy with its 80 % interval, and the population's.
+    """A setting's results for one producer: personal privacy with its 80 % interval, and the population's scores.
 
-    ``privacy`` is the median over what the producer's law of readings may be: the truth is as likely above as below.
-    Scores end at 1, the study's largest errors: a producer with smaller readings than any group's may exceed them.
-    ``once`` is the score of these very readings, each masked once: lower if they are few, because few errors fill
-    few bins of a histogram. None if no reading has an error.
+    ``privacy``    median over the possible laws of the producer's readings: the truth is equally likely above and
+                   below. It is cut at 1, the study's largest errors, which very small readings may exceed
+    ``once``       score of exactly these readings, each masked once; lower for few readings, because few errors fill
+                   few bins of a histogram. None if no reading has an error
+    ``peak``       probability that the evening peak is visible; None if not asked for
+    ``shortfall``  what the setting misses of the wish
     """
 
     entry: MenuSetting
@@ -105,9 +107,11 @@ class Personal:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """``chosen`` serves the wish; if none does, it comes closest and ``meets`` is False.
+    """The advice to a producer.
 
-    ``own_weight`` is how much the producer's own readings count against the population's (0 to 1).
+    ``chosen``      the setting that meets the wish best
+    ``meets``       False if no setting meets the wish; ``chosen`` then comes closest
+    ``own_weight``  weight of the producer's own readings against the population's (0 to 1)
     """
 
     chosen: Personal
@@ -119,7 +123,10 @@ class Recommendation:
 
 
 def own_readings(source: Any, *, producer: str | None = None, **options: Any) -> OwnReadings:
-    """One producer's usable readings from an array, or from any source that `open_panel` takes (with its options)."""
+    """Return one producer's usable readings from an array, or from any source that `open_panel` accepts.
+
+    ``options`` are those of `open_panel`.
+    """
     if isinstance(source, np.ndarray | list | tuple):
         values = np.asarray(source, float).ravel()
         return OwnReadings(values[np.isfinite(values)])
@@ -139,10 +146,10 @@ def own_readings(source: Any, *, producer: str | None = None, **options: Any) ->
 
 
 def recommend(menu: Menu, own: OwnReadings, wish: Wish, prior: Prior, *, seed: int = 7) -> Recommendation:
-    """The setting of the menu that serves a producer's wish best.
+    """Return the setting of the menu that meets a producer's wish best.
 
-    Of those that meet it, the one with the highest utility; if only a least reward is asked for, the one with the
-    highest personal privacy. Of none, the one that misses by least.
+    Of the settings that meet it, this is the one with the highest objective; if only a least reward is asked for, the
+    one with the highest personal privacy. If none meets it, the one that misses least is returned.
     """
     if not len(own.values):
         raise OptionError("the producer has no usable reading: there is nothing to judge by", kind="empty")

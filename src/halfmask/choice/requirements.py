@@ -1,9 +1,9 @@
 """Requirements: producers ask for a change of privacy, the consumer for one of utility (the paper's relations 3 and 4).
 
-Homogeneous, relation 3: with (q, u) the current setting's median privacy and utility, find the best setting with
-q* > q + delta and u* > u + c. Heterogeneous, relation 4: every producer n has its own delta and gets the cheapest
-setting (highest utility) with q* > q + delta_n; the system's utility under that very assignment is then measured and
-compared with u + c. Inequalities are strict, as in the paper: delta = 0 asks for more privacy than now.
+Relation 3, one setting for all: with (q, u) the current setting's median privacy and utility, find the best setting
+with q* > q + delta and u* > u + c. Relation 4, one setting per producer: producer n has its own delta_n and gets the
+setting with the highest utility that has q* > q + delta_n. The system's utility under this assignment is then measured
+and compared with u + c. Inequalities are strict, as in the paper: delta = 0 asks for more privacy than now.
 """
 
 import csv
@@ -26,9 +26,9 @@ from halfmask.profiles.profile import Profile
 class Choice:
     """The answer to relation 3.
 
-    ``chosen`` is None if no setting meets both; then ``most_useful`` comes closest on the consumer's side (private
-    enough, highest utility) and ``most_private`` on the producers' side (useful enough, highest privacy). Either is
-    None if no setting meets even its own side.
+    ``chosen``        best setting that meets both sides; None if there is none
+    ``most_useful``   setting with the largest objective that is private enough; None if none is
+    ``most_private``  setting with the highest privacy that is useful enough; None if none is
     """
 
     current: MenuSetting
@@ -40,9 +40,9 @@ class Choice:
 
 
 def choose(menu: Menu, current: str, *, delta: float, c: float) -> Choice:
-    """The menu's best setting (largest objective) that meets both changes.
+    """Return the menu's best setting (largest objective) that meets both changes.
 
-    ``current`` is an id of the menu or the text of one of the settings.
+    ``current`` is an id of the menu or the text of one of its settings.
     """
     _finite(delta=delta, c=c)
     settings, now = menu.settings, _current(menu, current)
@@ -64,9 +64,12 @@ def choose(menu: Menu, current: str, *, delta: float, c: float) -> Choice:
 class Assignment:
     """The answer to relation 4.
 
-    ``settings`` maps each producer to its setting's id. ``unmet`` producers ask for more privacy than any setting has,
-    and have the most private one; ``kept`` named no delta, and keep the current one. ``utility`` is the system's median
-    over repeats; if it is not enough, ``eased`` is by how much every delta would have to come down (None: no way).
+    ``settings``              each producer's setting id
+    ``unmet``                 producers who ask for more privacy than any setting has; they get the most private one
+    ``kept``                  number of producers without a delta, who keep the current setting
+    ``privacy``, ``utility``  the system's medians over repeats
+    ``eased``                 if the utility is not enough, the reduction of every delta that would suffice; None if
+                              none would
     """
 
     current: MenuSetting
@@ -80,7 +83,7 @@ class Assignment:
 
     @property
     def feasible(self) -> bool:
-        """Whether every producer's wish and the consumer's are met."""
+        """Whether the wishes of all producers and of the consumer are met."""
         return not self.unmet and self.utility > self.utility_above
 
 
@@ -95,7 +98,7 @@ def assign(
     seed: int = 7,
     other_data: bool = False,
 ) -> Assignment:
-    """Every producer's cheapest setting that meets its delta, and the utility that this yields."""
+    """Return each producer's most useful setting that meets its delta, and the resulting utility."""
     menu.check_data(profile, other_data=other_data)
     _finite(c=c)
     for label, delta in deltas.items():
@@ -131,7 +134,9 @@ def assign(
 
 
 def read_deltas(path: str | Path) -> dict[str, float]:
-    """Deltas of a CSV with the columns ``user,delta`` (first row: headings), one producer a row."""
+    """Return the deltas in a CSV file with the columns ``user,delta`` and one producer per row; headings
+    are optional.
+    """
     deltas: dict[str, float] = {}
     for number, row in read_rows(path):
         if number == 1 and len(row) == 2 and row[1].lower() == "delta":
@@ -161,7 +166,7 @@ def read_deltas(path: str | Path) -> dict[str, float]:
 
 
 def read_rows(path: str | Path) -> list[tuple[int, list[str]]]:
-    """Rows of a CSV with their numbers from 1, cells stripped; empty rows fall away."""
+    """Return the rows of a CSV file that are not empty, with their numbers from 1 and stripped cells."""
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as lines:
             rows = [(number, [cell.strip() for cell in row]) for number, row in enumerate(csv.reader(lines), 1)]
@@ -174,7 +179,7 @@ def read_rows(path: str | Path) -> list[tuple[int, list[str]]]:
 def _measure(
     profile: Profile, menu: Menu, people: IntArray, chosen: IntArray, repeats: int, seed: int
 ) -> tuple[float, float]:
-    """Median privacy and utility of the system over repeats of the noise; the assignment is fixed."""
+    """Return median privacy and utility of the system over repeats of the noise, for a fixed assignment."""
     used = np.unique(chosen)
     hands = [people[chosen == number] for number in used]
     systems = build_groups(
@@ -200,7 +205,9 @@ def _ease(
     repeats: int,
     seed: int,
 ) -> float | None:
-    """The smallest reduction of every delta (to 0.01) with which the system's utility is above what is asked."""
+    """Return the smallest reduction of every delta (to 0.01) that makes the system's utility sufficient;
+    None if none does.
+    """
     people = eligible(profile)
 
     def enough(hundredths: int) -> bool:
@@ -218,7 +225,7 @@ def _ease(
 
 
 def _cheapest(menu: Menu, now: MenuSetting, delta: float | None) -> int:
-    """The number of the setting with the highest utility that is private enough, or of the most private one."""
+    """Return the index of the most useful setting that is private enough, or else of the most private one."""
     if delta is None:
         return menu.settings.index(now)
     private = [each for each in menu.settings if each.privacy.median > now.privacy.median + delta]

@@ -1,11 +1,11 @@
-"""Collective choice of one setting for all: plurality, Borda, approval, Condorcet, and the median voter.
+"""Election of one setting for all: plurality, Borda, approval, Condorcet, or the median voter.
 
-A file of preferences has one row a voter, with ids of the menu, best first (`C,B,A`); under approval the order does not
-count. Rows may be of different lengths: what a voter leaves out ranks below all that it names. A first row whose
-first cell is ``voter`` is a heading, and says that the first column names the voters.
+A file of preferences has one row per voter, with ids of the menu, best first (`C,B,A`). For approval the order does not
+matter. Rows may have different lengths: settings that a voter leaves out rank below all others. If the first cell of
+the first row is ``voter``, that row is a heading, and the first column names the voters.
 
-Ties: the tied setting with the higher median privacy wins, so that nobody is exposed by a tie. Under Condorcet's rule a
-tie of pairwise wins less losses goes by Borda points first.
+Ties: the tied setting with the highest median privacy wins, so that nobody loses privacy by a tie. Under Condorcet's
+rule, a tie of pairwise wins minus losses is first decided by Borda points.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,10 +24,10 @@ Ballot = Sequence[str]
 
 @dataclass(frozen=True)
 class Election:
-    """Who won and by what tally; ``tied`` are the settings that the tie rule decided between (none: no tie).
+    """The winner and the tally; ``tied`` are the settings that the tie rule decided between, empty without a tie.
 
-    The tally is of first choices (plurality), points (Borda), approvals, pairwise wins less losses (Condorcet), or of
-    voters whose first choice it is, in order of privacy (median). ``note`` says what a reader should know of it.
+    The tally counts first choices (plurality, and median in order of privacy), points (Borda), approvals, or pairwise
+    wins minus losses (Condorcet). ``note`` explains the result if necessary.
     """
 
     rule: Rule
@@ -39,7 +39,7 @@ class Election:
 
 
 def vote(menu: Menu, ballots: Sequence[Ballot], rule: Rule = "plurality") -> Election:
-    """The setting that the voters choose together."""
+    """Return the setting that the voters elect."""
     if rule not in get_args(Rule):
         raise OptionError(f"rule '{rule}' is none of {', '.join(get_args(Rule))}", kind="rule")
     if not ballots:
@@ -50,7 +50,9 @@ def vote(menu: Menu, ballots: Sequence[Ballot], rule: Rule = "plurality") -> Ele
 
 
 def read_preferences(path: str | Path, menu: Menu) -> list[list[str]]:
-    """Ballots of a CSV, as this module's docstring says; an unknown setting is a SourceError that names the row."""
+    """Return the ballots in a CSV file in the format above; raise a SourceError with the row if a
+    setting is unknown.
+    """
     rows = read_rows(path)
     named = bool(rows) and rows[0][1][0].lower() == "voter"
     ballots = []
@@ -78,7 +80,7 @@ def _check(menu: Menu, ballot: Ballot, place: str) -> None:
 
 
 def _elected(menu: Menu, rule: Rule, tally: dict[str, float], voters: int, note: str = "") -> Election:
-    """The largest tally wins; the higher privacy where several have it."""
+    """Return the election won by the largest tally; ties go to higher privacy."""
     top = max(tally.values())
     first = [id for id in menu.ids if tally[id] == top]
     winner = max((menu[id] for id in first), key=lambda each: each.privacy.median)
@@ -96,7 +98,10 @@ def _approval(menu: Menu, ballots: Sequence[Ballot]) -> Election:
 
 
 def _borda_points(menu: Menu, ballots: Sequence[Ballot]) -> dict[str, float]:
-    """m - 1 points for the first of m settings, one less for each place; those left out share what remains evenly."""
+    """Return Borda points: m - 1 for the first of m settings, one less for each place.
+
+    Settings that a voter leaves out share the remaining points evenly.
+    """
     last = len(menu.ids) - 1
     tally = dict.fromkeys(menu.ids, 0.0)
     for ballot in ballots:
@@ -112,7 +117,10 @@ def _borda(menu: Menu, ballots: Sequence[Ballot]) -> Election:
 
 
 def _condorcet(menu: Menu, ballots: Sequence[Ballot]) -> Election:
-    """The setting that beats every other in pairs; without one, most wins less losses (Copeland), then Borda points."""
+    """Return the setting that beats every other one in pairs.
+
+    Without one, the setting with the most wins minus losses wins (Copeland), with ties decided by Borda points.
+    """
     ranks = [{id: place for place, id in enumerate(ballot)} for ballot in ballots]
     last = len(menu.ids)
     tally = dict.fromkeys(menu.ids, 0.0)
@@ -134,10 +142,9 @@ def _condorcet(menu: Menu, ballots: Sequence[Ballot]) -> Election:
 
 
 def _median(menu: Menu, ballots: Sequence[Ballot]) -> Election:
-    """First choices in order of privacy: the middle voter's wins (of two middle ones, the more private).
+    """Return the first choice of the middle voter, in order of privacy; the more private one of two middle voters.
 
-    No other setting would win against it in pairs if every voter likes settings less the farther they are from its
-    first choice.
+    No other setting would beat it in pairs, if every voter prefers settings closer to its first choice.
     """
     order = sorted(menu.settings, key=lambda each: each.privacy.median)
     tally = {each.id: float(sum(ballot[0] == each.id for ballot in ballots)) for each in order}

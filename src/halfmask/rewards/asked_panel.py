@@ -1,17 +1,17 @@
-"""The producers who are asked: the error of their total, by shares of settings and their noise.
+"""The producers who are asked to take part, and the error of their total, by shares of settings and their noise.
 
-N producers are asked, each with h reports of mean size m in a period. If a share p_k takes a setting whose noise has
+N producers are asked; each sends h reports of mean size m in a period. If a share p_k takes a setting whose noise has
 variance v_k, the total of those who take part has the relative standard error
 
     e = sqrt(N h V) / (N h m P),     P = sum_k p_k,     V = sum_k p_k v_k.
 
-e falls with more producers and with less noise. It is not concave in the shares, but for a fixed value c of one more
-participant the problem is that of `rewards.consumer_optimum` with b_k = c - v_k: scanning c scans participation.
+e falls with more producers and with less noise. It is not concave in the shares. But if one more participant has a
+fixed value c, the problem is that of `rewards.consumer_optimum` with b_k = c - v_k; scanning c scans participation.
 
-The bound. With h(c) the most that c P - V can be within the budget, if every class were paid by a separate schedule,
-all (P, V) that money can buy have V >= c P - h(c), for every c. So e^2 is at least the least of max_c (c P - h(c)) /
-P^2 over P. Between two crossings of these lines there is not a minimum, so the crossings are tried. For producers who
-are all alike the bound is reached.
+The bound. Let h(c) be the largest value of c P - V within the budget if every class were paid by a separate schedule.
+Every (P, V) that money can buy then has V >= c P - h(c), for every c. So e^2 is at least the minimum over P of max_c (c
+P - h(c)) / P^2. This minimum lies at a crossing of two of these lines, so only crossings are tried. If all producers
+are alike, the bound is reached.
 """
 
 from dataclasses import dataclass
@@ -25,14 +25,20 @@ from halfmask.rewards.choice_model import Producers
 from halfmask.rewards.consumer_optimum import apart_within
 
 WITHIN = 1.959963984540054
-"""A total is within x of the truth in 95 of 100 periods for x = 1.96 e."""
+"""A total is within x of the truth in 95 of 100 periods if x = 1.96 e."""
 
 SCAN, ZOOMS, LINES = 24, 4, 20
 
 
 @dataclass(frozen=True, eq=False)
 class AskedPanel:
-    """Whom the consumer asks: ``producers`` N, ``reports`` h of each per period, ``size`` the mean |s| of a report."""
+    """The producers that the consumer asks.
+
+    ``producers``  their number N
+    ``reports``    number h of reports of each in a period
+    ``size``       mean |s| of a report
+    ``variance``   variance of each setting's noise (K,)
+    """
 
     producers: int
     reports: float
@@ -40,22 +46,22 @@ class AskedPanel:
     variance: FloatArray
 
     def error(self, shares: FloatArray) -> float:
-        """The relative standard error of the total of those who take part; infinite if nobody does."""
+        """Return the relative standard error of the total of those who take part; infinite if nobody does."""
         taking = float(shares.sum())
         return self.error_of(taking, float(shares @ self.variance)) if taking > 0 else np.inf
 
     def error_of(self, taking: float, noise: float) -> float:
-        """The same from P and V."""
+        """Return the error for the share that takes part, P, and the noise V = sum_k p_k v_k."""
         return float(np.sqrt(noise / (self.producers * self.reports)) / (self.size * taking))
 
     def producers_for(self, error: float, shares: FloatArray) -> float:
-        """How many producers with these shares give that error: the line of equal utility, noise against number."""
+        """Return how many producers with these shares reach that error."""
         return self.producers * (self.error(shares) / error) ** 2
 
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """What rewards (K,) per report lead to: shares (K,), the expected cost per producer and report, and the error."""
+    """The outcome of given rewards (K,) per report: shares (K,), expected cost per producer and report, and error."""
 
     rewards: FloatArray
     shares: FloatArray
@@ -64,18 +70,18 @@ class Point:
 
     @property
     def within(self) -> float:
-        """The total is within this share of the truth in 95 of 100 periods."""
+        """Share of the truth that the total stays within in 95 of 100 periods."""
         return WITHIN * self.error
 
 
 def point(panel: AskedPanel, population: Producers, rewards: FloatArray) -> Point:
-    """What given rewards lead to."""
+    """Return the outcome of given rewards."""
     shares = population.shares(rewards)
     return Point(rewards, shares, float(shares @ rewards), panel.error(shares))
 
 
 def scanned(panel: AskedPanel, population: Producers, budgets: FloatArray) -> FloatArray:
-    """The best rewards (B, K) for budgets (B,) per producer and report, were all producers the average one."""
+    """Return the best rewards (B, K) for budgets (B,) per producer and report, if all producers were average."""
     alike = population.average
     low, high = _span(panel)
     rows = np.arange(len(budgets))
@@ -90,18 +96,21 @@ def scanned(panel: AskedPanel, population: Producers, budgets: FloatArray) -> Fl
 
 
 def least_error(panel: AskedPanel, population: Producers, found: Point) -> float:
-    """The bound: an error that no rewards of the same cost come below. Lines lie close together around the found."""
+    """Return a lower bound on the error of all rewards with the same cost as ``found``.
+
+    The bound uses many lines, most of them near ``found``.
+    """
     low, high = _span(panel)
     at = 2 * float(found.shares @ panel.variance) / float(found.shares.sum())  # where the error is stationary
     near = at * np.exp(np.concatenate([-np.geomspace(3, 1e-4, LINES), [0.0], np.geomspace(1e-4, 3, LINES)]))
-    never = np.array([0.0, *(-np.exp([low, high]))])  # lines that say how few can be made to take part
+    never = np.array([0.0, *(-np.exp([low, high]))])  # lines that bound the share taking part from below
     slopes = np.concatenate([never, np.exp(np.linspace(low, high, SCAN // 2)), near])
     _, heights = _apart(panel, population, slopes[None], np.array([found.cost]))
     return _lowest(panel, slopes, heights[0])
 
 
 def _span(panel: AskedPanel) -> tuple[float, float]:
-    """Logarithms of what one more participant can be worth: all magnitudes of variance."""
+    """Return the logarithms of the least and largest value c of one more participant that are tried."""
     varied = panel.variance[panel.variance > 0]
     return (float(np.log(varied.min() / 100)), float(np.log(varied.max() * 1000))) if len(varied) else (-1.0, 1.0)
 
@@ -109,14 +118,14 @@ def _span(panel: AskedPanel) -> tuple[float, float]:
 def _apart(
     panel: AskedPanel, population: Producers, c: FloatArray, budgets: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """For values c (B, S) of one more participant: rewards (B, S, C, K) of classes paid apart, and h(c) (B, S)."""
+    """Return rewards (B, S, C, K) of classes paid separately, and h(c) (B, S), for values c (B, S) of a participant."""
     benefit = (c[:, :, None] - panel.variance).reshape(-1, len(panel.variance))
     paid, bound = apart_within(population, benefit, np.repeat(budgets, c.shape[1]))
     return paid.reshape(*c.shape, *paid.shape[1:]), bound.reshape(c.shape)
 
 
 def _lowest(panel: AskedPanel, slopes: FloatArray, heights: FloatArray) -> float:
-    """The least error on or above the lines V = c P - h(c), for P up to 1."""
+    """Return the least error on or above all lines V = c P - h(c), for P up to 1."""
     with np.errstate(divide="ignore", invalid="ignore"):
         crossing = (heights[:, None] - heights) / (slopes[:, None] - slopes)
     taking = np.append(crossing[np.isfinite(crossing) & (crossing > 0) & (crossing < 1)], 1.0)
@@ -126,7 +135,7 @@ def _lowest(panel: AskedPanel, slopes: FloatArray, heights: FloatArray) -> float
 
 
 def costliest(panel: AskedPanel, population: Producers) -> Point:
-    """Where money buys nothing more: everyone takes the least noisy setting but for one in 10^4."""
+    """Return the outcome of rewards beyond which money buys nothing: all but 1 in 10^4 take the least noisy setting."""
     quiet = int(np.argmin(panel.variance))
     behind = (np.maximum(population.appeal.max(axis=1), 0.0) - population.appeal[:, quiet]) / population.money
     rewards = np.zeros(len(panel.variance))
@@ -135,7 +144,7 @@ def costliest(panel: AskedPanel, population: Producers) -> Point:
 
 
 def budgets_of_curve(panel: AskedPanel, population: Producers, points: int) -> FloatArray:
-    """Budgets from nothing to where money stops paying: all but a thousandth of what can be had."""
+    """Return budgets from 0 up to the one that brings all but a thousandth of the possible reduction of error."""
     alike = population.average
     last = costliest(panel, alike)
     halves = last.cost / 2.0 ** np.arange(24)
@@ -147,7 +156,7 @@ def budgets_of_curve(panel: AskedPanel, population: Producers, points: int) -> F
 
 
 def budget_for(panel: AskedPanel, population: Producers, error: float) -> float:
-    """About the budget at which the best rewards give that error, were all producers the average one."""
+    """Return roughly the budget at which the best rewards reach that error, if all producers were average."""
     alike = population.average
     high = costliest(panel, alike).cost
 
@@ -160,7 +169,7 @@ def budget_for(panel: AskedPanel, population: Producers, error: float) -> float:
 
 
 def check_error_reach(panel: AskedPanel, population: Producers, error: float) -> None:
-    """An OptionError if no money brings the error of a total down to ``error``."""
+    """Raise an OptionError if no rewards reduce the error of a total to ``error``."""
     most = costliest(panel, population)
     if most.error > error:
         raise OptionError(

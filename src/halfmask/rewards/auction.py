@@ -1,19 +1,19 @@
-"""Buying truthfully: producers state their costs, and no one gains by stating another.
+"""Truthful purchases: producers state their costs, and nobody gains by stating a false cost.
 
 Least cost under a bound on variance (Cummings, Ligett, Roth, Wu, Ziani: "Accuracy for Sale"). Producer n states a cost
-c_nk for showing setting k, whose noise has variance v_k; not to be asked costs nothing and leaves the variance v_0 with
-which the consumer must guess its reading. The consumer wants sum_n v <= V at least cost. Over lotteries of the settings
-this is a linear program: everyone gets argmin_k c_nk + lambda v_k, and one producer a lottery of two. Payments are
-those of Vickrey, Clarke and Groves: what producer n saves the others, so that truth is best for everyone and nobody
-loses. Whoever has a lottery is paid what it stated for the setting that is drawn, and the same surplus whichever it is:
-nobody loses by the draw either.
+c_nk for sharing with setting k, whose noise has variance v_k. A producer who is not asked costs nothing, and leaves the
+variance v_0 of the consumer's guess of its reading. The consumer wants sum_n v <= V at least cost. If settings may be
+chosen by lottery, this is a linear program: everyone gets argmin_k c_nk + lambda v_k, except one producer with a
+lottery of two settings. Payments follow Vickrey, Clarke and Groves: producer n gets what it saves the others. Stating
+the truth is then best for everyone, and nobody loses. A producer with a lottery gets the stated cost of the setting
+that is drawn, plus a surplus that does not depend on the draw; so it does not lose by the draw either.
 
-Within a budget (Ghosh and Roth, "Selling Privacy at Auction"): producers state their cost per unit of epsilon. With
-costs sorted, the largest k with v_k / (N - k) <= B / k are bought at epsilon 1 / (N - k), each for
-min(B / k, v_(k+1) / (N - k)).
+Within a budget B (Ghosh and Roth, "Selling Privacy at Auction"). Producers state their cost v per unit of epsilon. With
+costs sorted, let k be the largest number with v_k / (N - k) <= B / k. These k producers are bought at epsilon 1 / (N -
+k), each for min(B / k, v_(k+1) / (N - k)).
 
-No mechanism can promise that producers are truthful about their *readings*, and neither of these is proof against
-one person who bids under two names.
+No mechanism can ensure that producers send their true *readings*. Neither mechanism is protected against one person who
+bids under two names.
 """
 
 from collections.abc import Sequence
@@ -25,16 +25,18 @@ from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import OptionError
 
 CLOSE = 1e-13
-"""Numbers that differ by less, relatively, are taken for equal."""
+"""Numbers with a smaller relative difference count as equal."""
 LARGEST = 1e100
 
 
 @dataclass(frozen=True, eq=False)
 class Purchase:
-    """Who sells what: ``lottery`` (N, K + 1) chances of not being asked (column 0) and of each setting, and payments.
+    """Which setting each producer sells, and for how much.
 
-    ``payments`` (N,) are what each producer gets, expected payments if its lottery has two outcomes; ``costs`` what it
-    said that costs. The difference, its surplus, comes on top of what it stated for the setting that is drawn.
+    ``lottery``   (N, K + 1) probabilities of not being asked (column 0) and of each setting
+    ``payments``  (N,) what each producer gets; the expected value if its lottery has two outcomes
+    ``costs``     (N,) the stated cost of what it sells. The rest of the payment is its surplus
+    ``variance``  total variance
     """
 
     lottery: FloatArray
@@ -44,17 +46,19 @@ class Purchase:
 
     @property
     def spent(self) -> float:
-        """All payments together."""
+        """Sum of all payments."""
         return float(self.payments.sum())
 
 
 def least_cost(
     costs: FloatArray, variances: FloatArray, unasked: float, bound: float, names: Sequence[str] = ()
 ) -> Purchase:
-    """The cheapest purchase with a total variance of at most ``bound``, with truthful payments.
+    """Return the cheapest purchase with a total variance of at most ``bound``, with truthful payments.
 
-    ``costs`` (N, K) are the stated ones, ``variances`` (K,) the settings', ``unasked`` the variance v_0 of a producer
-    who is not asked; ``names`` (N,) are for the words of an error.
+    ``costs``      (N, K) stated by each producer for each setting
+    ``variances``  (K,) of the settings
+    ``unasked``    variance v_0 of a producer who is not asked
+    ``names``      (N,) of producers, for messages
     """
     _check(costs, "each setting")
     if not (np.isfinite(variances).all() and (variances >= 0).all() and 0 < unasked < np.inf):
@@ -81,7 +85,7 @@ def least_cost(
                 "makes it truthful: allow more variance",
                 kind="needed",
             )
-        # What the others do instead, step by step: a difference of two large totals would lose its last digits.
+        # The others' changes, step by step: a difference of two large totals would lose its last digits.
         instead = float(np.where(steps.who == n, 0.0, others - whole) @ steps.price)
         payments[n] = max(instead, stated[n])
     full = np.concatenate([[unasked], variances])
@@ -98,7 +102,11 @@ def _check(costs: FloatArray, what: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Steps:
-    """Ways to lower the variance, cheapest first: producer ``who`` goes from ``start`` to ``end`` on its hull."""
+    """Ways to lower the variance, cheapest first.
+
+    Producer ``who`` changes from setting ``start`` to ``end``, which lowers the variance by ``gain`` and costs
+    ``price``.
+    """
 
     who: IntArray
     start: IntArray
@@ -108,7 +116,7 @@ class _Steps:
 
 
 def _steps(costs: FloatArray, variances: FloatArray, unasked: float) -> _Steps:
-    """Segments of each producer's lower convex hull of (variance, cost), by price per variance."""
+    """Return the segments of each producer's lower convex hull of (variance, cost), sorted by price per variance."""
     full = np.concatenate([[unasked], variances])
     rows: list[tuple[float, int, int, int, float, float]] = []
     for n, own in enumerate(np.column_stack([np.zeros(len(costs)), costs])):
@@ -130,7 +138,10 @@ def _steps(costs: FloatArray, variances: FloatArray, unasked: float) -> _Steps:
 
 
 def _solve(steps: _Steps, need: float, without: int | None) -> FloatArray | None:
-    """How much of each step is taken so that the variance falls by ``need``; None if it cannot."""
+    """Return which part of each step is taken, so that the variance falls by ``need``; None if it cannot.
+
+    ``without`` is a producer whose steps are not available.
+    """
     gain = steps.gain if without is None else np.where(steps.who == without, 0.0, steps.gain)
     reached = np.cumsum(gain)
     if need > (reached[-1] if len(reached) else 0.0) * (1 + 1e-12):
@@ -151,7 +162,7 @@ def _lottery(steps: _Steps, taken: FloatArray, shape: tuple[int, ...]) -> FloatA
 
 @dataclass(frozen=True, eq=False)
 class PrivacyPurchase:
-    """Ghosh and Roth's purchase: whose data is used, at which epsilon, and what each is paid."""
+    """Ghosh and Roth's purchase: the producers whose data is used, their epsilon, and what each is paid."""
 
     bought: IntArray
     epsilon: float
@@ -159,7 +170,7 @@ class PrivacyPurchase:
 
 
 def within_budget(costs: FloatArray, budget: float) -> PrivacyPurchase:
-    """The most producers that the budget buys truthfully; ``costs`` (N,) are per unit of epsilon."""
+    """Return the largest truthful purchase within the budget; ``costs`` (N,) are per unit of epsilon."""
     _check(costs, "a unit of epsilon")
     if not 0 < budget < np.inf:
         raise OptionError(f"the budget of {budget:g} is no number above 0", kind="budget")

@@ -1,17 +1,19 @@
 """Bargaining over privacy and utility: alternating offers between the consumer and the producers' vote.
 
-The paper's relations 3 and 4 as a protocol. Both sides start from the current setting, with privacy q and utility u.
-Producers ask for privacy above q + delta, the consumer for utility above u + c. In round t of T both concede in equal
-steps, and the consumer lets the reward grow up to what it can pay:
+This turns the paper's relations 3 and 4 into a protocol. Both sides start from the current setting, with privacy q and
+utility u. Producers ask for privacy above q + delta, the consumer for utility above u + c. In round t of T both lower
+their demands in equal steps, and the consumer raises the reward up to its maximum r:
 
     delta_t = delta + (t/T) (least_delta - delta),     c_t = c + (t/T) (least_c - c),     r_t = (t/T) r
 
-1. The consumer offers, of the settings with utility above u + c_t, the one that most producers would accept at r_t.
-   Producer n accepts if worth_n (privacy - q - delta_t) + money r_t >= 0; half of them make a deal.
-2. Else the producers answer with the setting that their vote elects among those with privacy above q + delta_t. The
-   consumer accepts if its utility is above u + c_t.
+1. Of the settings with utility above u + c_t, the consumer offers the one that most producers would accept at r_t.
 
-So a deal is found if there is one that both accept after their last concession; otherwise the answer says what is
+   Producer n accepts if worth_n (privacy - q - delta_t) + money r_t >= 0. If at least half accept, there is a deal.
+2. Otherwise producers answer with the setting that they elect among those with privacy above q + delta_t. The consumer
+
+   accepts if its utility is above u + c_t.
+
+A deal is found if some setting is acceptable to both after their last concession. Otherwise the result says what is
 missing.
 """
 
@@ -33,7 +35,7 @@ MOST_ROUNDS = 200
 
 @dataclass(frozen=True)
 class BargainRound:
-    """One round: what was offered, how many producers would have it, and what they answered."""
+    """One round: the demands, the consumer's offer, the share of producers that accept it, and their answer."""
 
     number: int
     delta: float
@@ -46,7 +48,7 @@ class BargainRound:
 
 @dataclass(frozen=True)
 class Deal:
-    """The setting and the reward per report that both sides accept, and who accepted whose offer."""
+    """The setting and the reward per report that both sides accept, and which side accepted the other's offer."""
 
     setting: MenuSetting
     reward: float
@@ -55,7 +57,7 @@ class Deal:
 
 @dataclass(frozen=True)
 class Bargain:
-    """How it went; without a ``deal``, ``reason`` says what stood between the two."""
+    """All rounds, and the deal; without a ``deal``, ``reason`` says what prevented one."""
 
     rounds: tuple[BargainRound, ...]
     deal: Deal | None
@@ -77,7 +79,15 @@ def bargain(
     rule: Rule = "median",
     rng: np.random.Generator,
 ) -> Bargain:
-    """Let both sides make offers until one accepts, or until both have conceded all they will."""
+    """Let both sides make offers until one accepts, or until neither concedes any more.
+
+    ``current``                 id of the setting that both start from
+    ``delta``, ``least_delta``  first and last demand of producers for more privacy
+    ``c``, ``least_c``          first and last demand of the consumer for more utility
+    ``reward``                  largest reward per report
+    ``producers``               number of producers drawn from the model
+    ``rule``                    voting rule by which producers elect their answer
+    """
     _check(delta, c, reward, least_delta, least_c, rounds)
     now = menu[current]
     if producers < 1:
@@ -101,7 +111,9 @@ def bargain(
 
 
 def _check(delta: float, c: float, reward: float, least_delta: float, least_c: float, rounds: int) -> None:
-    """Demands that are finite and can only fall, and as many rounds as are worth telling one by one."""
+    """Raise an OptionError unless demands are finite and do not rise, and the number of rounds is from 2
+    to `MOST_ROUNDS`.
+    """
     named = {"delta": delta, "c": c, "reward": reward, "least_delta": least_delta, "least_c": least_c}
     for name, value in named.items():
         if not math.isfinite(value):
@@ -125,7 +137,10 @@ def _check(delta: float, c: float, reward: float, least_delta: float, least_c: f
 def _best_liked(
     settings: Sequence[MenuSetting], worth: FloatArray, money: float, private: float, useful: float
 ) -> tuple[MenuSetting | None, float]:
-    """Of the settings that are useful enough, the one that most producers accept; the more useful one of equals."""
+    """Return the setting that most producers accept, among those useful enough, and their share.
+
+    Ties go to the more useful setting. Without a setting that is useful enough: (None, 0).
+    """
     liked = [
         (float(np.mean(worth * (each.privacy.median - private) + money >= 0)), each.utility.median, each)
         for each in settings
@@ -138,10 +153,10 @@ def _best_liked(
 
 
 def _elected(menu: Menu, worth: FloatArray, private: float, rule: Rule) -> MenuSetting | None:
-    """The setting that producers elect among those private enough.
+    """Return the setting that producers elect among those private enough; None if there is none.
 
-    Those to whom privacy is worth more than to the median producer rank the most private first. The others rank the
-    least private first: it meets their demand, and the consumer is likeliest to accept it.
+    Producers who value privacy more than the median producer rank the most private setting first. The others rank the
+    least private first: it meets their demand, and the consumer is most likely to accept it.
     """
     enough = sorted((each for each in menu.settings if each.privacy.median > private), key=lambda e: e.privacy.median)
     if not enough:

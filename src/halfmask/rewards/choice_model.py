@@ -1,13 +1,13 @@
-"""A model of producers: what privacy is worth to them, and what they choose at given rewards.
+"""A model of producers: the value of privacy to them, and their choices at given rewards.
 
-Producer n, offered setting k with personal privacy q_nk and reward r_nk, sees the value
+For producer n, setting k with personal privacy q_nk and reward r_nk has the value
 
     V_nk = take + worth_n q_nk + money r_nk + Gumbel noise,        not to take part: 0 + Gumbel noise,
 
-so it chooses k with probability exp(V_nk) / (1 + sum_j exp(V_nj)) (conditional logit). ``worth`` differs between
-producers as a normal variable (mixed logit): mean ``worth``, deviation ``spread``. worth / money is what a unit of
-privacy is worth in money. The model breaks if a third setting changes how two others compare (independence of
-irrelevant alternatives, within one producer).
+so it chooses k with probability exp(V_nk) / (1 + sum_j exp(V_nj)) (conditional logit). ``worth`` is normally
+distributed over producers (mixed logit), with mean ``worth`` and standard deviation ``spread``. A unit of privacy is
+worth worth / money in money. The model fails if a third setting changes how one producer compares two others (it
+assumes independence of irrelevant alternatives).
 """
 
 from collections.abc import Mapping
@@ -22,10 +22,10 @@ from halfmask.errors import OptionError
 from halfmask.plain import from_plain, to_plain
 
 NODES = 15
-"""Gauss-Hermite nodes that represent the producers' different worth of privacy."""
+"""Number of Gauss-Hermite nodes that represent producers with different values of privacy."""
 
 FEWER = 5
-"""Nodes under each draw of an uncertain model: the draws smooth what few nodes leave rough."""
+"""Number of nodes per draw of an uncertain model; the draws themselves smooth the result."""
 
 FORMAT, VERSION = "halfmask choice model", 1
 PARAMETERS = ("take", "worth", "money", "spread")
@@ -33,7 +33,7 @@ PARAMETERS = ("take", "worth", "money", "spread")
 
 @dataclass(frozen=True)
 class ChoiceModel:
-    """Parameters of the model above; ``covariance`` is that of their estimates, in the order of `PARAMETERS`."""
+    """Parameters of the model; ``covariance`` is that of their estimates, in the order of `PARAMETERS`."""
 
     take: float
     worth: float
@@ -58,16 +58,16 @@ class ChoiceModel:
             raise ValueError(f"the covariance of {len(PARAMETERS)} parameters needs as many rows and columns")
 
     def to_json(self) -> dict[str, Any]:
-        """Return what its file holds."""
+        """Return the content of its file."""
         return {"format": FORMAT, "version": VERSION, **to_plain(self)}
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> "ChoiceModel":
-        """Return the model that `to_json` wrote; a ValueError if it is damaged."""
+        """Return the model that `to_json` wrote; raise a ValueError if it is damaged."""
         return from_plain(plain, cls)
 
     def population(self, privacy: FloatArray, classes: int = NODES) -> "Producers":
-        """Producers as classes that differ in what privacy is worth to them; ``privacy`` (K,) of the settings."""
+        """Return producers as classes with different values of privacy, for settings of this ``privacy`` (K,)."""
         if self.spread == 0:
             worth, weight = np.array([self.worth]), np.ones(1)
         else:
@@ -76,13 +76,13 @@ class ChoiceModel:
         return Producers(self.take + worth[:, None] * privacy, np.full(len(worth), self.money), weight)
 
     def draws(self, privacy: FloatArray, count: int, rng: np.random.Generator) -> "Producers":
-        """The population under ``count`` draws of the parameters around their estimates, all equally likely."""
+        """Return the population for ``count`` equally likely draws of the parameters around their estimates."""
         if self.covariance is None:
             return self.population(privacy)
         centre = np.array([self.take, self.worth, self.money, self.spread])
         drawn = rng.multivariate_normal(centre, np.array(self.covariance), size=count, method="eigh")
         spread = drawn[:, 3].copy()
-        if spread.any():  # none is below 0: what was drawn there is turned, and the others move with it
+        if spread.any():  # a negative spread changes its sign, and the other parameters move with it
             slope = np.array(self.covariance)[:, 3] / max(self.covariance[3][3], 1e-300)
             drawn += np.outer(np.abs(spread) - spread, slope)
         kept = [row for row in drawn if row[2] > 0]
@@ -100,11 +100,11 @@ class ChoiceModel:
         )
 
     def price_of_privacy(self) -> tuple[float, float, float]:
-        """What a unit of privacy is worth in money, worth / money, with its 95 % interval (Fieller's theorem).
+        """Return the price of a unit of privacy, worth / money, and both ends of its 95 % interval (Fieller's theorem).
 
-        The interval holds every price p at which worth - p money is within 1.96 of its standard errors of 0:
-        (worth - p money)^2 <= 1.96^2 (V_ww - 2 p V_wm + p^2 V_mm). If money itself may be 0, any price may be true, and
-        the interval is (-inf, inf). Without a covariance it is (nan, nan).
+        The interval contains every price p for which worth - p money is within 1.96 of its standard errors of 0: (worth
+        - p money)^2 <= 1.96^2 (V_ww - 2 p V_wm + p^2 V_mm). If money itself may be 0, any price may be true, and the
+        interval is (-inf, inf). Without a covariance it is (nan, nan).
         """
         price = self.worth / self.money
         if self.covariance is None:
@@ -117,7 +117,7 @@ class ChoiceModel:
         return price, float((b - reach) / a), float((b + reach) / a)
 
     def price_told(self) -> str:
-        """The price of privacy and its interval in words."""
+        """Return the price of privacy and its interval as text."""
         price, low, high = self.price_of_privacy()
         if np.isinf(high):
             return f"{price:.4g} (it may be any amount: what money does is too uncertain)"
@@ -126,30 +126,40 @@ class ChoiceModel:
 
 @dataclass(frozen=True, eq=False)
 class Producers:
-    """Classes of producers: ``appeal`` (C, K) of each setting without a reward, ``money`` (C,), ``weight`` (C,)."""
+    """Classes of producers.
+
+    ``appeal``  (C, K) value of each setting without a reward
+    ``money``   (C,) value of a unit of money
+    ``weight``  (C,) share of producers in the class
+    """
 
     appeal: FloatArray
     money: FloatArray
     weight: FloatArray
 
     def choices(self, rewards: FloatArray) -> FloatArray:
-        """(..., C, K): the chance that a producer of each class takes each setting at rewards (K,) or (..., C, K)."""
+        """Return the probability (..., C, K) that a producer of each class takes each setting.
+
+        Rewards are (K,), or (..., C, K) if classes get different rewards.
+        """
         value = self.appeal + self.money[:, None] * rewards
         top = np.maximum(value.max(axis=-1, keepdims=True), 0.0)
         taken = np.exp(value - top)
         return np.asarray(taken / (np.exp(-top) + taken.sum(axis=-1, keepdims=True)))
 
     def shares(self, rewards: FloatArray) -> FloatArray:
-        """(K,): the share of all producers that takes each setting; the rest does not take part."""
+        """Return the share of all producers (K,) that takes each setting; the rest does not take part."""
         return np.asarray(self.weight @ self.choices(rewards))
 
     def slopes(self, rewards: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The shares, and (K, K) how each, by row, changes with each reward, by column."""
+        """Return the shares (K,), and the derivative (K, K) of each share, by row, with respect to each
+        reward, by column.
+        """
         chance = self.choices(rewards)
         moved = (self.weight * self.money)[:, None] * chance
         return np.asarray(self.weight @ chance), np.asarray(np.diag(moved.sum(axis=0)) - chance.T @ moved)
 
     @property
     def average(self) -> "Producers":
-        """One class in the middle of all: where searches begin."""
+        """One class with the average appeal and money, as a start for searches."""
         return Producers((self.weight @ self.appeal)[None], np.array([self.weight @ self.money]), np.ones(1))

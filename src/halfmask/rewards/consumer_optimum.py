@@ -1,21 +1,21 @@
-"""The consumer's optimum: rewards that buy most for the money.
+"""The consumer's optimum: the rewards that buy the most benefit for the money.
 
-With p_k(r) the share that takes setting k at rewards r >= 0 and b_k what one chooser of k is worth, the problem is to
-maximise lambda sum_k p_k b_k - sum_k p_k r_k; lambda is the price of utility. For one class of producers (plain logit)
-it is concave in the shares, and its solution is
+With p_k(r) the share that takes setting k at rewards r >= 0, and b_k the benefit of one producer who chooses k, the
+problem is to maximise lambda sum_k p_k b_k - sum_k p_k r_k. lambda is the price of utility. For one class of producers
+(plain logit) it is concave in the shares, and its solution is
 
     r_k = max(0, lambda b_k - 1/beta - L),     L = sum_k p_k (lambda b_k - r_k),
 
-with beta what money is worth to producers. Which settings are paid is found by adding them from the most useful down
-while lambda b_k > 1/beta + L. For given paid settings L has a closed form: with s = sum of exp(a_k) over those not paid
-and g = sum exp(a_k) lambda b_k / (1 + s) over them, x = beta (L - g) solves
+with beta the value of money to producers. The paid settings are found by adding settings in order of falling benefit
+while lambda b_k > 1/beta + L. For a given set of paid settings, L has a closed form. Let s = sum of exp(a_k) and g =
+sum of exp(a_k) lambda b_k / (1 + s), both over settings that are not paid. Then x = beta (L - g) solves
 
     x exp(x) = sum over the paid of exp(a_k + beta lambda b_k - 1 - beta g) / (1 + s),
 
 so log x + x is known, and x is Wright's omega function of it.
 
 For several classes (mixed logit, or draws of an uncertain model) the best common schedule is not a concave problem.
-Letting every class have a separate schedule is, and gives a bound that no common schedule can pass.
+With a separate schedule for every class it is concave, and its optimum bounds the benefit of every common schedule.
 """
 
 import numpy as np
@@ -25,13 +25,18 @@ from halfmask.arrays import FloatArray
 from halfmask.rewards.choice_model import Producers
 
 LEAST, MOST = 1e-9, 1e7
-"""Prices are searched from where benefit is worth next to nothing to ten million times what money is."""
+"""Range of prices that are searched, relative to the value of money: the benefit is worth from almost nothing up to
+10^7 times as much.
+"""
 
 HALVINGS = 55
 
 
 def own_rewards(population: Producers, worth: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Each class's own best rewards (..., C, K) and their value L (..., C), for worths lambda b (..., K)."""
+    """Return the best rewards (..., C, K) for each class separately, and their value L (..., C).
+
+    ``worth`` is lambda b (..., K).
+    """
     order = np.argsort(-worth, axis=-1, kind="stable")[..., None, :]
     money = population.money[:, None]
     best = np.take_along_axis(worth[..., None, :], order, axis=-1)
@@ -51,10 +56,10 @@ def own_rewards(population: Producers, worth: FloatArray) -> tuple[FloatArray, F
 
 
 def apart_within(population: Producers, benefit: FloatArray, budget: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The best within budgets (M,) for benefits (M, K), every class with separate rewards.
+    """Return the best rewards (M, C, K) within budgets (M,), separate for every class, and a bound (M,) on the benefit.
 
-    Answers the rewards (M, C, K), which cost at most the budget per producer, and a bound (M,) on the benefit that no
-    rewards pass: with V(lambda) the best value at a price, benefit <= (V(lambda) + budget) / lambda for every lambda.
+    ``benefit`` is b (M, K). The rewards cost at most the budget per producer. No rewards exceed the bound: with
+    V(lambda) the best value at a price, benefit <= (V(lambda) + budget) / lambda for every lambda.
     """
     size = np.maximum(np.abs(benefit).max(axis=1), 1e-300)
     low, high = np.log(LEAST / (size * population.money.max())), np.log(MOST / (size * population.money.min()))
@@ -68,5 +73,5 @@ def apart_within(population: Producers, benefit: FloatArray, budget: FloatArray)
 
 
 def cost_apart(population: Producers, paid: FloatArray) -> FloatArray:
-    """(...): the expected cost per producer if classes have separate rewards (..., C, K)."""
+    """Return the expected cost per producer (...) if classes have separate rewards (..., C, K)."""
     return np.asarray((population.choices(paid) * paid).sum(axis=-1) @ population.weight)

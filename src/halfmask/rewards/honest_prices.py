@@ -1,16 +1,19 @@
-"""Honest prices: no unbiased estimate from several noisier reports of a reading replaces a clear one for less.
+"""Honest prices: no unbiased estimate from several noisier reports of a reading is cheaper than one clearer report.
 
-One report with noise of variance v estimates its reading with variance v: it is worth i = 1/v. What several reports are
-worth together depends on who uses them. Averaged with the best weights, they are worth the sum of their i. Whoever
-knows the law of the noise may do better (the midrange of uniform noise, the median of Laplace's), but by Cramer and
-Rao no unbiased estimate beats the sum of their Fisher informations I = E (d log f)^2 >= 1/v. So setting k, of worth
-i_k, is replaced by no multiset of others whose I add up to less than i_k, and a price list is free of arbitrage if
+One report with noise of variance v estimates its reading with variance v; its information is i = 1/v. The information
+of several reports depends on the estimator. An average with the best weights has the sum of their i. An estimator that
+uses the law of the noise may be better, such as the midrange for uniform noise or the median for Laplace noise. By
+Cramer and Rao, no unbiased estimate has more than the sum of their Fisher informations I = E (d log f)^2 >= 1/v. So
+setting k, with information i_k, cannot be replaced by other settings whose I add up to less than i_k. A price list is
+free of arbitrage if
 
-    r_j >= r_k min(1, I_j / i_k)     for all settings j and k:
+    r_j >= r_k min(1, I_j / i_k)     for all settings j and k.
 
-of a multiset that replaces k, either one report alone costs r_k, or all cost r_k I_j / i_k or more each. A setting
-without noise has infinite worth: nothing replaces it but another one. For noise whose density has edges I is infinite,
-and only averaging can be ruled out (I = 1/v); who demands that says so.
+Proof: among settings that together replace k, either one alone costs at least r_k, or each costs at least r_k I_j /
+i_k.
+
+A setting without noise has infinite information, and can only be replaced by another one without noise. If the density
+of the noise has edges, I is infinite. Then only averaging can be ruled out (I = 1/v), and the caller must choose this.
 """
 
 from dataclasses import dataclass
@@ -25,7 +28,7 @@ CLOSE = 1e-9
 
 @dataclass(frozen=True)
 class Arbitrage:
-    """Setting ``instead_of`` can be replaced by ``counts`` of others (index: how many) for ``cost`` < ``price``."""
+    """Setting ``instead_of`` can be replaced by ``counts`` of others (index: count) for ``cost`` < ``price``."""
 
     instead_of: int
     counts: dict[int, int]
@@ -34,9 +37,10 @@ class Arbitrage:
 
 
 def least_ratios(worth: FloatArray, most: FloatArray) -> FloatArray:
-    """(K, K): the least r_j / r_k, by row j and column k, of a list free of arbitrage.
+    """Return the least ratios r_j / r_k (K, K), by row j and column k, of a price list free of arbitrage.
 
-    ``worth`` (K,) is 1/v of one report, ``most`` (K,) what it adds to others at the most. 0: k is not replaced by j.
+    ``worth``  (K,) information 1/v of one report
+    ``most``   (K,) the most information that a report adds to others. 0 means that k cannot be replaced by j
     """
     with np.errstate(invalid="ignore"):
         share = np.minimum(1.0, most[:, None] / worth)
@@ -45,10 +49,10 @@ def least_ratios(worth: FloatArray, most: FloatArray) -> FloatArray:
 
 
 def arbitrage(rewards: FloatArray, worth: FloatArray, most: FloatArray) -> list[Arbitrage]:
-    """Every setting that a cheaper multiset of others replaces; the cheapest multiset of each, exactly.
+    """Return every setting that cheaper others replace, each with the cheapest exact replacement.
 
-    A multiset replaces a setting of ``worth`` (K,) if its ``most`` (K,) add up to it; with ``most`` = ``worth`` by
-    averaging.
+    Settings replace another if their ``most`` (K,) add up to its ``worth`` (K,). With ``most`` = ``worth``, the
+    estimate is an average.
     """
     found = []
     for k, (price, need) in enumerate(zip(rewards, worth, strict=True)):
@@ -67,10 +71,12 @@ def arbitrage(rewards: FloatArray, worth: FloatArray, most: FloatArray) -> list[
 
 
 def _cover(need: float, limit: float, items: dict[int, tuple[float, float]]) -> dict[int, int] | None:
-    """The cheapest multiset of items (information, price) with ``need`` in all, if it costs less than ``limit``.
+    """Return the cheapest multiset of items with ``need`` information in total; None if none costs less than ``limit``.
 
-    An integer program, exact for up to a billion reports of one setting. HiGHS takes a cover for one that is within
-    1e-6 of the information, so what it finds is checked, with one more of each of its parts in turn.
+    ``items`` are (information, price) by index. Dynamic programming takes items in order of price per information and
+    expands the state with the lowest bound first: what is still needed costs at least the next item's price per
+    information. The first complete cover is therefore the cheapest. For each item, the count that completes the cover
+    is tried first, then one less, two less, and so on while this can still pay.
     """
     if not items or limit <= 0:
         return None
@@ -94,28 +100,32 @@ def _cover(need: float, limit: float, items: dict[int, tuple[float, float]]) -> 
 
 
 def meets_ratios(rewards: FloatArray, least: FloatArray) -> bool:
-    """The sufficient condition r_j >= least_jk r_k, with ``least`` of `least_ratios`; for lists (..., K), of all."""
+    """Return whether all price lists (..., K) meet the sufficient condition r_j >= least_jk r_k, with
+    `least_ratios`.
+    """
     return bool(which_meet_ratios(rewards, least).all())
 
 
 def which_meet_ratios(rewards: FloatArray, least: FloatArray) -> BoolArray:
-    """(...): which of the lists (..., K) meet the sufficient condition."""
+    """Return (...) which of the price lists (..., K) meet the sufficient condition."""
     asked = (least * rewards[..., None, :]).max(axis=-1)
     return np.asarray((rewards >= asked * (1 - CLOSE)).all(axis=-1))
 
 
 def repaired(rewards: FloatArray, least: FloatArray) -> FloatArray:
-    """The least schedule above ``rewards`` that meets the sufficient condition: what is asked of each, as long as
-    that raises one. At most K rounds, since no ratio is above 1."""
+    """Return the least rewards at or above ``rewards`` that meet the sufficient condition.
+
+    Rewards are raised until nothing changes: at most K rounds, because no ratio is above 1.
+    """
     for _ in rewards:
         rewards = np.maximum(rewards, (least * rewards).max(axis=-1))
     return rewards
 
 
 def repaired_whole(rewards: FloatArray, least: FloatArray) -> FloatArray:
-    """The least schedule of whole rewards above ``rewards`` that meets the sufficient condition.
+    """Return the least whole rewards at or above ``rewards`` that meet the sufficient condition.
 
-    It ends, because none is raised above the largest.
+    This ends because no reward is raised above the largest one.
     """
     whole = np.ceil(rewards * (1 - CLOSE))
     while not meets_ratios(whole, least):
@@ -125,7 +135,11 @@ def repaired_whole(rewards: FloatArray, least: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Split:
-    """A producer paid ``reward`` for setting ``one`` would earn more as several who show no more together."""
+    """A producer paid ``reward`` for setting ``one`` would earn more by posing as several with setting ``into``.
+
+    ``copies``    number of pretended producers, who together reveal no more
+    ``together``  what they are paid in total
+    """
 
     one: int
     into: int
@@ -135,10 +149,11 @@ class Split:
 
 
 def splits(rewards: FloatArray, information: FloatArray) -> list[Split]:
-    """Settings that pay a producer to pose as several with a noisier setting, whose average says no more.
+    """Return settings for which a producer earns more by posing as several producers with a noisier setting.
 
-    ``information`` is 1/v. Only the best split of each is returned. Only rewards in proportion to it are neutral to
-    this and to arbitrage by averaging at once. Sharing unmasked is left out: no number of noisy reports holds as much.
+    The average of the several reports reveals no more than one report of the setting. Only the best split per setting
+    is returned. ``information`` is 1/v. Only rewards proportional to it prevent both this and arbitrage by averaging.
+    Sharing unmasked is left out, because no number of noisy reports has its information.
     """
     found = []
     for one in np.flatnonzero(np.isfinite(information) & (information > 0)):
@@ -154,9 +169,9 @@ def splits(rewards: FloatArray, information: FloatArray) -> list[Split]:
 
 
 def dominated(rewards: FloatArray, privacy: FloatArray) -> list[tuple[int, int]]:
-    """Pairs (k, better): an offer to which another is better in privacy or reward and worse in neither.
+    """Return pairs (k, better): ``better`` is no worse than k in privacy and reward, and better in one of them.
 
-    By the choice model some producers take it all the same: not all that they value is privacy and reward.
+    By the choice model some producers choose k nevertheless, because they value more than privacy and reward.
     """
     pairs = []
     for k in range(len(rewards)):

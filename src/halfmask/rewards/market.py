@@ -1,7 +1,7 @@
-"""A menu on a panel of producers: what shares of them cost and give, in the paper's terms.
+"""A menu offered to a panel of producers: what shares of settings cost, and their utility as defined in the paper.
 
-Utility follows from the error of a total alone: the global error of a period is that of a normal variable whose
-deviation is the error of that period's total, so its mean, deviation and expected entropy are known.
+Utility follows from the error of a total: the global error of a period is |x| for a normal variable x whose deviation
+is the error of the period's total. Its mean, deviation and expected entropy are therefore known.
 """
 
 import math
@@ -30,7 +30,7 @@ from halfmask.streams import stream
 BIN = 0.001
 CURVE = 16
 DRAWS = 40
-"""Draws of an uncertain model over which rewards are optimised."""
+"""Number of draws of an uncertain model over which rewards are optimised."""
 CLOSE = 1e-9
 UTILITIES = (0.5, 0.6, 0.7, 0.8, 0.9)
 
@@ -39,10 +39,13 @@ End = Literal["budget", "within", "utility"]
 
 @dataclass(frozen=True)
 class RewardOffer:
-    """Rewards by id, the expected shares of settings, and what that costs and gives.
+    """Rewards by id, the expected shares of settings, and the resulting cost, error, utility and privacy.
 
-    ``rewards`` are per report; ``cost`` is all that is expected to be paid in a period; ``within`` is the share of the
-    truth that the total keeps within in 95 of 100 periods; ``utility`` is the paper's.
+    ``rewards``  per report
+    ``cost``     expected payments of a period
+    ``within``   share of the truth that the total stays within in 95 of 100 periods
+    ``utility``  the paper's
+    ``privacy``  mean over those who take part
     """
 
     rewards: Mapping[str, float]
@@ -60,7 +63,11 @@ class RewardOffer:
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """What a period's budget buys: the price is the money that one unit of paper utility more would cost there."""
+    """The outcome of a period's budget; ``price`` is the money that one more unit of the paper's utility costs at this
+    point.
+
+    ``price`` is None if more money brings no utility.
+    """
 
     budget: float
     within: float
@@ -71,7 +78,7 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class Isoline:
-    """One utility, and how many producers reach it if all of them show the same setting, by id; below 1: any does."""
+    """One utility, and by id how many producers reach it if all use this setting; below 1 if a single one suffices."""
 
     utility: float
     within: float
@@ -84,10 +91,11 @@ class Isoline:
 
 
 class Market:
-    """A menu on a panel: everything that rewards are worked out from, as arrays in the menu's order.
+    """A menu and a panel: all inputs of the search for rewards, as arrays in the menu's order.
 
-    ``information`` is what one report is worth, 1/v, and ``most`` what it adds to others at the most; if the noise
-    has ``edges`` that bound is missing, and it is what averaging gives.
+    ``information``  information of one report, 1/v
+    ``most``         the most information that a report adds to others (see `honest_prices`)
+    ``edges``        settings whose noise has edges; ``most`` then holds for averaging only
     """
 
     def __init__(self, menu: Menu, profile: Profile, producers: int | None) -> None:
@@ -111,7 +119,7 @@ class Market:
             size=float(s1[held].sum() / n[held].sum()),
             variance=np.array([each.noise_std or 0.0 for each in menu.settings]) ** 2,
         )
-        # a period's error beside that of the average period
+        # a period's error relative to that of the average period
         self.beside = (np.sqrt(n[held]) / s1[held]) * math.sqrt(float(n[held].mean())) * self.panel.size
         self.periods = int(held.sum())
         self.privacy = np.array([each.privacy.median for each in menu.settings])
@@ -123,11 +131,11 @@ class Market:
 
     @property
     def scale(self) -> float:
-        """Reports of all producers in a period."""
+        """Number of reports of all producers in a period."""
         return self.panel.producers * self.panel.reports
 
     def population(self, model: ChoiceModel, uncertain: bool, seed: int) -> Producers:
-        """Producers under the model, or under draws of it if that is uncertain."""
+        """Return the producers under the model, or under draws of it if ``uncertain``."""
         if not uncertain:
             return model.population(self.privacy)
         return model.draws(self.privacy, DRAWS, stream(seed, "rewards.draws"))
@@ -135,7 +143,7 @@ class Market:
     def problem(
         self, people: Producers, end: End, target: float, least_privacy: float | None, *, honest: bool
     ) -> Problem:
-        """What is to be found, per producer and report."""
+        """Return the search problem, in units per producer and report."""
         ratios = least_ratios(self.information, self.most) if honest else None
         if end == "budget":
             budget, error = target / self.scale, None
@@ -144,7 +152,7 @@ class Market:
         return Problem(self.panel, people, self.privacy, budget, error, least_privacy, ratios)
 
     def utility(self, error: float) -> float:
-        """The paper's utility for this relative standard error of the average period's total."""
+        """Return the paper's utility for this relative standard error of the average period's total."""
         sigma = error * self.beside
         mean = math.sqrt(2 / math.pi) * float(sigma.mean())
         deviation = math.sqrt(max(float((sigma**2).mean()) - mean**2, 0.0))
@@ -155,7 +163,7 @@ class Market:
         return float(utility(metrics[None], self.menu.largest, self.menu.weights)[0])
 
     def error_for(self, wanted: float) -> float:
-        """The error at which the utility is ``wanted``."""
+        """Return the error at which the utility is ``wanted``; raise an OptionError if none has it."""
         low, high = 1e-9, 1e3
         if not self.utility(high) < wanted < self.utility(low):
             raise OptionError(
@@ -164,7 +172,7 @@ class Market:
         return math.exp(brentq(lambda x: self.utility(math.exp(x)) - wanted, math.log(low), math.log(high), xtol=1e-6))
 
     def offer(self, found: Point) -> RewardOffer:
-        """What was found, by id and for all producers in a period."""
+        """Return an outcome as an offer: by id, and for all producers in a period."""
         return RewardOffer(
             self._named(found.rewards),
             self._named(found.shares),
@@ -178,7 +186,10 @@ class Market:
         return dict(zip(self.menu.ids, map(float, values), strict=True))
 
     def curve(self, people: Producers) -> tuple[CurvePoint, ...]:
-        """What each budget buys, up to where money stops paying; each search begins at the one before it too."""
+        """Return what budgets buy, up to the point where more money hardly helps.
+
+        Each search also starts from the result for the budget before.
+        """
         points: list[Point] = []
         budgets = budgets_of_curve(self.panel, people, CURVE)
         for budget, start in zip(budgets, scanned(self.panel, people, budgets), strict=True):
@@ -194,7 +205,7 @@ class Market:
         )
 
     def equal(self, own: float) -> tuple[Isoline, ...]:
-        """Lines of equal utility, through the offer's ``own`` and round ones: more producers against less noise."""
+        """Return lines of equal utility: at the offer's utility ``own`` and at the round values `UTILITIES`."""
         lines = []
         for wanted in sorted({own, *UTILITIES}):
             if not self.utility(1e3) < wanted < self.utility(1e-9):

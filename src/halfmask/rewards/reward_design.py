@@ -1,4 +1,4 @@
-"""Rewards that teach: a schedule drawn at random, so that the effect of money can be separated from that of privacy."""
+"""Random rewards that separate the effect of money on choices from the effect of privacy."""
 
 import numpy as np
 
@@ -9,10 +9,10 @@ LEVELS = 4
 
 
 def designed(settings: int, groups: int, low: int, high: int, rng: np.random.Generator) -> FloatArray:
-    """(groups, settings): whole rewards from ``low`` to ``high`` for each group of producers.
+    """Return random whole rewards from ``low`` to ``high``, (groups, settings), for each group of producers.
 
-    Every setting sees equally spaced levels of reward equally often, in a different order (a Latin hypercube), so
-    rewards are as good as uncorrelated with privacy and with each other.
+    Each setting gets equally spaced reward levels equally often, in a different random order (a Latin hypercube).
+    Rewards are therefore almost uncorrelated with privacy and with each other.
     """
     if not 0 <= low < high:
         raise OptionError(f"rewards from {low} to {high} do not vary: give a range from 0 or more up", kind="range")

@@ -1,14 +1,15 @@
-"""The model of producers from what they chose: conditional and mixed logit by maximum likelihood.
+"""Fit the model of producers to their choices: conditional and mixed logit by maximum likelihood.
 
-The likelihood of a producer's choices is the product over its occasions of its chances (`rewards.choice_model`),
-averaged over Gauss-Hermite nodes of its worth of privacy if that differs between producers. Standard errors are
-clustered by producer: with H the Hessian of the negative log-likelihood and s_n a producer's score,
-H^-1 (sum_n s_n s_n^T) H^-1. How much producers differ has an interval instead of a standard error, by profile
-likelihood.
+The likelihood of a producer's choices is the product of their probabilities over its occasions
+(`rewards.choice_model`). If the value of privacy differs between producers, it is averaged over Gauss-Hermite nodes.
+Standard errors are clustered by producer: H^-1 (sum_n s_n s_n^T) H^-1, with H the Hessian of the negative
+log-likelihood and s_n a producer's score. The spread between producers has an interval by profile likelihood instead of
+a standard error.
 
-A service says how many chose each setting in a period, but not who they were (`grouped`). The same people chose in all
-T periods, so their choices hang together in a way that cannot be seen. But (sum_t s_nt)(sum_t s_nt)^T is at most
-T sum_t s_nt s_nt^T, whatever hangs together: standard errors from T times the sum over all choices are never too small.
+A service reports how many producers chose each setting in a period, but not which ones (`grouped`). The same people
+chose in all T periods, so their choices are correlated in an unknown way. But (sum_t s_nt)(sum_t s_nt)^T is at most T
+sum_t s_nt s_nt^T for any correlation. Standard errors from T times the sum over all choices are therefore never too
+small.
 """
 
 from dataclasses import dataclass
@@ -26,19 +27,22 @@ OUT = -1
 NODES = 15
 REACH = 1.959963984540054
 LIMIT = REACH**2
-"""Twice the log-likelihood may fall by this much within a 95 % interval."""
+"""Fall of twice the log-likelihood at the ends of a 95 % interval."""
 DOUBLINGS = 8
 LEAST_CURVATURE = 1e-4
-"""The smallest eigenvalue of the Hessian scaled to a unit diagonal: below it two parameters cannot be separated."""
+"""Least eigenvalue of the Hessian, scaled to a unit diagonal, for which parameters count as separable."""
 
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """What producers chose: one row an occasion, one column a setting.
+    """Choices of producers: one row per occasion, one column per setting.
 
-    ``producer`` (R,) says whose occasion it is, ``chosen`` (R,) the column or `OUT`; ``offered`` (R, K) which settings
-    there were, ``privacy`` (R, K) and ``reward`` (R, K) what each gave. ``count`` (R,) is how many producers chose so,
-    if they are not known one by one, and ``occasions`` how often each of them chose.
+    ``producer``             (R,) who chose
+    ``chosen``               (R,) column that was chosen, or `OUT`
+    ``offered``              (R, K) which settings were offered
+    ``privacy``, ``reward``  (R, K) of each setting
+    ``count``                (R,) number of producers who chose so, if individual producers are not known
+    ``occasions``            how often each of these producers chose
     """
 
     producer: IntArray
@@ -70,7 +74,12 @@ class Choices:
 
 
 def grouped(rewards: FloatArray, taken: FloatArray, privacy: FloatArray, invited: int) -> Choices:
-    """Choices of ``invited`` producers in T periods with rewards (T, K), of whom ``taken`` (T, K) took each setting."""
+    """Return the choices of ``invited`` producers in T periods, by counts.
+
+    ``rewards``  (T, K) of each period
+    ``taken``    (T, K) number of producers who took each setting
+    ``privacy``  (K,) of the settings
+    """
     periods, settings = taken.shape
     out = invited - taken.sum(axis=1)
     if (out < 0).any():
@@ -91,8 +100,8 @@ def grouped(rewards: FloatArray, taken: FloatArray, privacy: FloatArray, invited
 class Fit:
     """The fitted model, with the standard errors of take, worth and money, and the log-likelihood.
 
-    ``spread_range`` is the 95 % interval of how much producers differ, if that was fitted; from 0 if they may all
-    be alike.
+    ``spread_range`` is the 95 % interval of the spread between producers; None if it was not fitted. It starts at 0 if
+    producers may all be alike.
     """
 
     model: ChoiceModel
@@ -104,7 +113,10 @@ class Fit:
 
 
 def fit_choices(choices: Choices, *, mixed: bool = False) -> Fit:
-    """The most likely model, or an OptionError if the choices cannot separate its parameters."""
+    """Return the most likely model; raise an OptionError if the choices cannot separate its parameters.
+
+    ``mixed`` also fits the spread between producers.
+    """
     scale = _scale(choices)
     likelihood = _Likelihood(choices, mixed, scale)
     theta, value = _most_likely(likelihood, mixed)
@@ -114,7 +126,7 @@ def fit_choices(choices: Choices, *, mixed: bool = False) -> Fit:
     if mixed:
         between, at_high = _spread_range(likelihood, theta, value + LIMIT / 2 * choices.occasions)
         reach = between[1] - theta[3]
-        with_spread = np.append((at_high - theta[:3]) / reach, 1.0)  # how the others move with it
+        with_spread = np.append((at_high - theta[:3]) / reach, 1.0)  # change of the others per unit of spread
         covariance += np.outer(with_spread, with_spread) * (reach / REACH) ** 2
     unit = np.array([1.0, 1.0, scale, 1.0])
     take, worth, money, spread = map(float, theta / unit)
@@ -128,7 +140,7 @@ def fit_choices(choices: Choices, *, mixed: bool = False) -> Fit:
 
 
 def _most_likely(likelihood: "_Likelihood", mixed: bool) -> tuple[FloatArray, float]:
-    """The best (take, worth, money, spread) and its negative log-likelihood; spread is 0 unless it may differ."""
+    """Return the best (take, worth, money, spread) and its negative log-likelihood; spread is 0 unless ``mixed``."""
     theta, value = likelihood.best_at(0.0, np.zeros(3))
     if mixed:
         found = minimize(likelihood.both, np.append(theta, 1.0), jac=True, method="BFGS", options=likelihood.close)
@@ -138,7 +150,10 @@ def _most_likely(likelihood: "_Likelihood", mixed: bool) -> tuple[FloatArray, fl
 
 
 def _given_spread(likelihood: "_Likelihood", theta: FloatArray) -> FloatArray:
-    """The clustered covariance of take, worth and money at a given spread; refused if they cannot be separated."""
+    """Return the clustered covariance of take, worth and money for the spread in ``theta``.
+
+    Raise an OptionError if they cannot be separated.
+    """
     hessian = _hessian(likelihood, theta)
     _check_told_apart(hessian)
     inverse = np.linalg.inv(hessian)
@@ -147,11 +162,11 @@ def _given_spread(likelihood: "_Likelihood", theta: FloatArray) -> FloatArray:
 
 
 def _spread_range(likelihood: "_Likelihood", theta: FloatArray, limit: float) -> tuple[tuple[float, float], FloatArray]:
-    """Between which spreads the others can make the choices likely enough (profile likelihood), and they at its end.
+    """Return the 95 % interval of the spread by profile likelihood, and the other parameters at its upper end.
 
-    The likelihood is even in the spread, so at 0 its curvature does not measure what is known. Half of all studies of
-    producers who are all alike end there: the interval is then from 0 to what is still likely enough, and holds the
-    truth more often than 95 times of 100.
+    The likelihood is an even function of the spread, so its curvature at 0 does not measure uncertainty. If all
+    producers are alike, half of all studies estimate 0. The interval then starts at 0, and contains the truth more
+    often than 95 times of 100.
     """
 
     def excess(spread: float) -> float:
@@ -175,7 +190,9 @@ def _spread_range(likelihood: "_Likelihood", theta: FloatArray, limit: float) ->
 
 
 def _scale(choices: Choices) -> float:
-    """Rewards are measured in their own deviation while fitting, so that money of any unit is fitted alike."""
+    """Return the standard deviation of rewards, the unit in which they are fitted, so that the currency
+    does not matter.
+    """
     spread = float(choices.reward[choices.offered].std())
     if spread == 0:
         raise OptionError(
@@ -186,9 +203,9 @@ def _scale(choices: Choices) -> float:
 
 
 class _Likelihood:
-    """Negative log-likelihood of (take, worth, money, spread), its slope, and each producer's score.
+    """Negative log-likelihood of (take, worth, money, spread), its gradient, and each producer's score.
 
-    ``weight`` is how many producers each one represents.
+    ``weight`` is the number of producers that each one represents.
     """
 
     def __init__(self, choices: Choices, mixed: bool, scale: float) -> None:
@@ -208,11 +225,11 @@ class _Likelihood:
 
     @property
     def close(self) -> dict[str, float]:
-        """When a search is close enough."""
+        """Tolerance at which a search ends."""
         return {"gtol": 1e-7 * float(self.weight.sum())}
 
     def best_at(self, spread: float, start: FloatArray) -> tuple[FloatArray, float]:
-        """The best (take, worth, money) at a given spread, and the negative log-likelihood there."""
+        """Return the best (take, worth, money) for a fixed spread, and the negative log-likelihood there."""
 
         def both(x: FloatArray) -> tuple[float, FloatArray]:
             value, slope = self.both(np.append(x, spread))
@@ -222,12 +239,12 @@ class _Likelihood:
         return np.asarray(found.x), float(found.fun)
 
     def both(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        """The negative log-likelihood and its slope."""
+        """Return the negative log-likelihood and its gradient."""
         log, scores = self._parts(theta)
         return -float(self.weight @ log), np.asarray(-self.weight @ scores)
 
     def scores(self, theta: FloatArray) -> FloatArray:
-        """(N, P): the slope of each producer's log-likelihood."""
+        """Return the gradient of each producer's log-likelihood, (N, P)."""
         return self._parts(theta)[1]
 
     def _parts(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -243,7 +260,7 @@ class _Likelihood:
         return total, np.einsum("jn,jnp->np", posterior, np.array(slopes))
 
     def _given(self, take: float, worth: float, money: float) -> tuple[FloatArray, FloatArray]:
-        """Each producer's log-likelihood and its slope, for one worth of privacy."""
+        """Return each producer's log-likelihood and its gradient, for a fixed value of privacy."""
         value = np.where(self.offered, take + worth * self.privacy + money * self.reward, -np.inf)
         top = np.maximum(value.max(axis=1), 0.0)
         weight = np.exp(value - top[:, None])
@@ -254,12 +271,12 @@ class _Likelihood:
         return np.add.reduceat(log, self.starts), np.add.reduceat(self.got - expected, self.starts, axis=0)
 
     def _own(self, column: FloatArray) -> FloatArray:
-        """The chosen setting's entry of each occasion; 0 for those who did not take part."""
+        """Return the chosen setting's entry for each occasion; 0 if the producer did not take part."""
         return np.where(self.taken, column[np.arange(len(column)), self.chosen], 0.0)
 
 
 def _hessian(likelihood: _Likelihood, theta: FloatArray) -> FloatArray:
-    """The Hessian of take, worth and money, by differences of the exact slope."""
+    """Return the Hessian of take, worth and money, by finite differences of the exact gradient."""
     spread = theta[3]
     raw = np.array(
         [approx_fprime(theta[:3], lambda at, k=k: likelihood.both(np.append(at, spread))[1][k], 1e-6) for k in range(3)]
@@ -268,7 +285,7 @@ def _hessian(likelihood: _Likelihood, theta: FloatArray) -> FloatArray:
 
 
 def _check_told_apart(hessian: FloatArray) -> None:
-    """Refuse if the likelihood is flat along some direction, and say along which."""
+    """Raise an OptionError that names the parameters if the likelihood is flat along some direction."""
     size = np.sqrt(np.maximum(np.diag(hessian), 0.0))
     names = PARAMETERS[:3]
     flat = [name for name, each in zip(names, size, strict=True) if each < 1e-6]

@@ -1,8 +1,8 @@
-"""A reward for every setting of a menu: worked out for a panel, a model of producers and an end, and made honest.
+"""Rewards for the settings of a menu, computed for a panel, a model of producers and a target, with honest prices.
 
-Rewards are per report, in the campaign's smallest unit of money. The end is a budget, an error of the total, or a
-utility of the paper's. The honest rewards meet the same end as those without that demand: within the same budget their
-total is a little less close, or for the same total they cost a little more.
+Rewards are per report, in the campaign's smallest unit of money. The target is a budget, an error of the total, or a
+value of the paper's utility. Rewards with and without honest prices meet the same target. Honest prices make the total
+less exact within a budget, or cost more for the same error.
 """
 
 from collections.abc import Mapping
@@ -24,13 +24,16 @@ FORMAT, VERSION = "halfmask schedule", 3
 
 @dataclass(frozen=True)
 class Schedule:
-    """The honest offer, the best one without that demand, and what was found on the way.
+    """The offer with honest prices, the best offer without them (``free``), and related results.
 
-    ``whole`` is the honest offer in whole units of money, which a campaign can publish; None if no whole rewards
-    meet the end. ``bound`` is what no rewards at the cost of the free offer can bring its ``within`` below.
-    ``edges`` are the settings of whose noise no Fisher information bounds what several reports say: if there are
-    some, ``honest`` is proof against averaging alone. ``arbitrage``, ``splitting`` and ``dominated`` say in words how
-    the free offer, and the two others, can be beaten.
+    ``whole``                                    the honest offer in whole units of money, which a campaign can publish;
+                                                 None if none meets the target
+    ``bound``                                    lower bound of ``within`` for all rewards at the cost of the free offer
+    ``edges``                                    settings whose noise has no bound by Fisher information; if any,
+                                                 ``honest`` only rules out averaging
+    ``arbitrage``, ``splitting``, ``dominated``  sentences on how the free offer, and for the last two the honest one,
+                                                 can be exploited
+    ``end``                                      kind and value of the target
     """
 
     honest: RewardOffer
@@ -50,12 +53,12 @@ class Schedule:
     about: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:
-        """Return what its file holds."""
+        """Return the content of its file."""
         return {"format": FORMAT, "version": VERSION, **to_plain(self)}
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> "Schedule":
-        """Return the schedule that `to_json` wrote; a ValueError if it is damaged."""
+        """Return the schedule that `to_json` wrote; raise a ValueError if it is damaged."""
         found = from_plain(plain, cls)
         offers = [each for each in (found.honest, found.free, found.whole) if each is not None]
         if len({tuple(of) for each in offers for of in (each.rewards, each.shares)}) > 1:
@@ -64,7 +67,7 @@ class Schedule:
 
     @property
     def honesty_costs(self) -> float:
-        """By how much honest rewards widen the total's error within a budget, or raise what an error costs."""
+        """Relative increase due to honest prices: of the total's error if the target is a budget, else of the cost."""
         if self.end[0] == "budget":
             return self.honest.within / self.free.within - 1 if self.free.within else 0.0
         return self.honest.cost / self.free.cost - 1 if self.free.cost else 0.0
@@ -83,7 +86,13 @@ def schedule(
     seed: int = 7,
     other_data: bool = False,
 ) -> Schedule:
-    """Work out rewards that spend at most ``target`` a period, keep the total within it, or reach that utility."""
+    """Return rewards that spend at most ``target`` per period, keep the total within it, or reach that utility.
+
+    ``end``            which of the three the target is
+    ``producers``      number of producers asked; default: those of the profile
+    ``least_privacy``  least average privacy of those who take part
+    ``uncertain``      optimise over draws of the model's parameters
+    """
     menu.check_data(profile, other_data=other_data)
     if not target > 0:
         raise OptionError(f"{end} {target:g} is not above 0", kind="target")
@@ -133,7 +142,7 @@ def schedule(
 
 
 def honesty_told(found: Schedule) -> str:
-    """What the demand on prices rules out, and what it costs."""
+    """Return a sentence on what honest prices rule out, and what they cost."""
     if found.edges:
         told = (
             f"The noise of {', '.join(found.edges)} has edges, or no law that is known: several reports of one reading "
@@ -148,7 +157,7 @@ def honesty_told(found: Schedule) -> str:
 
 
 def bound_told(found: Schedule) -> str:
-    """How far the rewards without that demand can be from the best there are, at most."""
+    """Return a sentence on how far the free rewards can be from the best possible ones."""
     told = f"At the cost of the rewards without that demand, no rewards bring the total closer than {found.bound:.2%}"
     gap = found.free.within / found.bound - 1 if found.bound else 0.0
     return f"{told}: they are the best." if gap < 1e-4 else f"{told}: theirs is at most {gap:.2%} wider."

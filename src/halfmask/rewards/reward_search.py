@@ -1,9 +1,9 @@
-"""The best rewards under demands: a budget or an error, an average privacy, honest prices; producers who may differ.
+"""Search for the best rewards under a budget or an error, with a least average privacy and honest prices if requested.
 
-Rewards r >= 0 are searched by sequential quadratic programming with exact slopes, from many starts. For producers who
-are all alike and without further demands the closed form of `rewards.consumer_optimum` is one of the starts, and the
-best. Otherwise the problem is not concave, and the best found need not be the best there is;
-`rewards.asked_panel.least_error` bounds how far off it can be.
+Rewards r >= 0 are searched by sequential quadratic programming with exact gradients, from several starts. If all
+producers are alike and nothing more is required, the closed form of `rewards.consumer_optimum` is one of the starts,
+and optimal. Otherwise the problem is not concave, and the result may not be the optimum;
+`rewards.asked_panel.least_error` bounds its distance from it.
 """
 
 from collections.abc import Sequence
@@ -23,19 +23,19 @@ from halfmask.rewards.choice_model import Producers
 from halfmask.rewards.honest_prices import meets_ratios, repaired, repaired_whole, which_meet_ratios
 
 LISTS, AT_ONCE = 20_000, 1000
-"""How many lists of whole rewards are tried one by one, and how many of them together."""
+"""Number of lists of whole rewards that are tried exhaustively, and how many are evaluated at once."""
 SHARES = (3.0, 2.0, 1.5, 1.2, 1.0, 0.7, 0.4, 0.0)
 NOTHING = 1e-9
 TIGHT = 1e-7
-"""Demands are met by this much more than asked, so that rounding breaks none."""
+"""Margin by which requirements are met, so that rounding does not break them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Whom to pay and what for: a ``budget`` per producer and report, or else an ``error`` of the total.
+    """The panel, the producers and the target: a ``budget`` per producer and report, or else an ``error`` of the total.
 
-    ``least_privacy`` is the average privacy of those who take part; ``ratios`` are those of `honest.least_ratios`,
-    if rewards must keep them.
+    ``least_privacy``  least average privacy of those who take part; None if not required
+    ``ratios``         result of `honest_prices.least_ratios` that rewards must meet; None if not required
     """
 
     panel: AskedPanel
@@ -47,11 +47,11 @@ class Problem:
     ratios: FloatArray | None = None
 
     def loss(self, found: Point) -> float:
-        """What is to be small: the error within a budget, the cost for an error."""
+        """Return what is minimised: the error if there is a budget, else the cost."""
         return found.error if self.budget is not None else found.cost
 
     def meets(self, found: Point) -> bool:
-        """Whether all demands are met."""
+        """Return whether all requirements are met."""
         return (
             (self.budget is None or found.cost <= self.budget * (1 + 1e-9) + 1e-12)
             and (self.error is None or found.error <= self.error * (1 + 1e-9))
@@ -64,7 +64,7 @@ class Problem:
 
     @cached_property
     def honesty(self) -> FloatArray:
-        """(Q, K): rows q with q r >= 0 exactly if r_j >= ratio_jk r_k."""
+        """Rows q (Q, K) with q r >= 0 exactly if r_j >= ratio_jk r_k."""
         unit = np.eye(len(self.privacy))
         if self.ratios is None:
             return unit[:0]
@@ -73,7 +73,7 @@ class Problem:
 
 
 def best(problem: Problem, starts: Sequence[FloatArray] = ()) -> Point:
-    """The best rewards that meet all demands of the problem; an OptionError if none do."""
+    """Return the best rewards found that meet all requirements; raise an OptionError if none do."""
     panel, people = problem.panel, problem.people
     if problem.error is not None:
         check_error_reach(panel, people, problem.error)
@@ -99,10 +99,11 @@ def best(problem: Problem, starts: Sequence[FloatArray] = ()) -> Point:
 
 
 def in_whole_units(problem: Problem, near: Point) -> Point | None:
-    """The best whole rewards found that meet all demands; None if none were found.
+    """Return the best whole rewards found that meet all requirements; None if none were found.
 
-    From the best of the small lists and of the coarse ones, and from roundings of ``near`` at several scales, rewards
-    are improved by one unit of one or two settings at a time. So no list of `_listed` is better; larger ones may be.
+    The search starts from the best lists of `_listed` and from roundings of ``near`` at several scales. It then changes
+    one or two rewards by one unit at a time. The result is at least as good as all lists of `_listed`; larger lists may
+    be better.
     """
     known: dict[bytes, Point] = {}
 
@@ -129,8 +130,11 @@ def in_whole_units(problem: Problem, near: Point) -> Point | None:
 
 
 def _listed(problem: Problem) -> list[FloatArray]:
-    """The best of all lists of whole rewards that do not fall with less noise, from 0 up to an amount that leaves
-    `LISTS` of them, and of those up to where money buys nothing more, in as many steps."""
+    """Return the best of all small lists of whole rewards, and the best of all coarse lists.
+
+    Rewards never fall with less noise. Small lists go from 0 to the largest amount that leaves about `LISTS` of them.
+    Coarse lists have equally many steps, up to the amount beyond which money buys nothing.
+    """
     panel, settings = problem.panel, len(problem.privacy)
     most = next(m for m in count(1) if comb(m + 1 + settings, settings) > LISTS)
     lists = np.empty((comb(most + settings, settings), settings))
@@ -142,7 +146,7 @@ def _listed(problem: Problem) -> list[FloatArray]:
 
 
 def _best_of(problem: Problem, lists: FloatArray) -> FloatArray | None:
-    """The best of lists (M, K) that meet all demands; None if none does."""
+    """Return the best of lists (M, K) that meet all requirements; None if none does."""
     panel, people, best_yet, least = problem.panel, problem.people, None, np.inf
     if problem.ratios is not None:
         lists = lists[which_meet_ratios(lists, problem.ratios)]
@@ -161,14 +165,14 @@ def _best_of(problem: Problem, lists: FloatArray) -> FloatArray | None:
 
 
 def _moves(settings: int) -> list[FloatArray]:
-    """Nothing, and one unit up or down of each setting and of each two."""
+    """Return the changes that are tried: none, and one unit up or down of one setting or of two."""
     unit = np.eye(settings)
     steps = [sign * unit[k] for k in range(settings) for sign in (1.0, -1.0)]
     return [np.zeros(settings), *steps, *(one + other for one, other in combinations(steps, 2))]
 
 
 def _searched(problem: Problem, start: FloatArray) -> FloatArray:
-    """Sequential quadratic programming from one start, with rewards in units of 1 / money."""
+    """Return the result of sequential quadratic programming from one start, with rewards in units of 1 / money."""
     people, variance, unit = problem.people, problem.panel.variance, 1 / float(problem.people.average.money[0])
     scale = problem.panel.size * np.sqrt(problem.panel.producers * problem.panel.reports)
 
@@ -206,10 +210,10 @@ def _searched(problem: Problem, start: FloatArray) -> FloatArray:
 
 
 def _settled(problem: Problem, rewards: FloatArray) -> Point | None:
-    """Rewards made honest, then scaled a little until the budget or the error is kept; None if that fails."""
+    """Return the outcome of rewards made honest and scaled down to the budget; None if they miss a requirement."""
     if not np.isfinite(rewards).all():
         return None
-    rewards = np.where(rewards > NOTHING * rewards.max(), rewards, 0.0)  # what rounding leaves of a reward of nothing
+    rewards = np.where(rewards > NOTHING * rewards.max(), rewards, 0.0)  # remove rounding errors of a reward of 0
     if problem.ratios is not None:
         rewards = repaired(rewards, problem.ratios)
     at = point(problem.panel, problem.people, rewards)
