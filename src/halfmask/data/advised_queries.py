@@ -1,4 +1,4 @@
-"""Queries that messages advise to read a part of a source, in a form that can be typed."""
+"""The queries that messages advise for reading a part of a source, in a form that can be typed."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ READINGS = "readings"
 
 
 def advised(sql: str) -> str:
-    """Return a query as an option in a message, in quotes as a shell takes them."""
+    """Return a query as an option in a message, quoted for the shell."""
     if "`" in sql:  # it would end the option
         return f"a query, `sql`: {sql}"
     escaped = sql.replace("\\", "\\\\").replace('"', '\\"')
@@ -19,26 +19,28 @@ def advised(sql: str) -> str:
 
 
 def typed_query(typed: str) -> str:
-    """Return the query that was advised."""
+    """Return the query in an option that `advised` has quoted."""
     return shlex.split(typed)[0]
 
 
 def text_of(column: str) -> str:
-    """Return an expression of a column's cells as text, without the blanks around them."""
+    """Return an expression of a column's cells as text, without leading and trailing blanks."""
     return f"trim(cast({quote(column)} as varchar))"
 
 
 def in_list(texts: Sequence[str]) -> str:
-    """Texts behind IN."""
+    """Return texts as a list for SQL's IN."""
     return f"({', '.join(map(literal, texts))})"
 
 
 @dataclass(frozen=True)
 class Queries:
-    """Queries of one source. ``origin`` is what follows FROM.
+    """The queries that messages advise for one source.
 
-    ``user`` is the column that names users. If it is empty, each user is a column, and ``others`` are the others.
-    ``files``: whether files have the readings.
+    ``origin``  what follows FROM
+    ``user``    the column that identifies users; empty if each user has a column
+    ``others``  if each user has a column, the other columns
+    ``files``   whether the readings are in files
     """
 
     origin: str = READINGS
@@ -47,39 +49,39 @@ class Queries:
     files: bool = False
 
     def one(self) -> str:
-        """What says that all readings are of one user."""
+        """Return the option that says that all readings are of one user."""
         return "`user=@file`" if self.files else advised(f"select 'one' as \"user\", * from {self.origin}")
 
     def where(self, condition: str) -> str:
-        """Return the rows of which a condition holds."""
+        """Return a query for the rows that meet a condition."""
         return advised(f"select * from {self.origin} where {condition}")
 
     def exclude(self, columns: Sequence[str]) -> str:
-        """All columns but some."""
+        """Return a query for all columns except some."""
         return advised(f"select * exclude ({', '.join(map(quote, columns))}) from {self.origin}")
 
     def replace(self, expressions: Mapping[str, str]) -> str:
-        """All columns, some of them as expressions."""
+        """Return a query for all columns, in which expressions take the place of some."""
         cells = ", ".join(f"{expression} as {quote(column)}" for column, expression in expressions.items())
         return advised(f"select * replace ({cells}) from {self.origin}")
 
     def filled(self) -> str:
-        """Advise to copy down names of users that are written once for several rows; empty if no column has names."""
+        """Return advice for names of users that are written once for several rows; empty if no column has names."""
         if not self.user or self.user.startswith("@"):
             return ""
         last = f"last_value(nullif({self._named()}, '') ignore nulls) over (rows unbounded preceding)"
         return f", or, where a name stands for the rows below it, fill it down, {self.replace({self.user: last})}"
 
     def without(self, users: Sequence[str]) -> str:
-        """All users but some."""
+        """Return a query for all users except some."""
         return self.where(f"{self._named()} not in {in_list(users)}") if self.user else self.exclude(users)
 
     def only(self, users: Sequence[str]) -> str:
-        """Some users alone."""
+        """Return a query for some users only."""
         if self.user:
             return self.where(f"{self._named()} in {in_list(users)}")
         return advised(f"select {', '.join(map(quote, [*self.others, *users]))} from {self.origin}") + " with `wide`"
 
     def _named(self) -> str:
-        """Return an expression of a user's name, without the blanks around it."""
+        """Return an expression of a user's name, without leading and trailing blanks."""
         return file_part(self.user[1:]) if self.user.startswith("@") else text_of(self.user)

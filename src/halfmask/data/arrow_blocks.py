@@ -1,7 +1,8 @@
-"""Plain CSV by Arrow's reader, a block of lines on each thread: the quick way through a large file.
+"""Read plain CSV by Arrow, a block of lines per thread: the quick way through a large file.
 
-It takes what is written as the first rows are, and fails on all else; then an engine reads with care. It fails too
-if a block ends within a cell that contains line breaks, because the parts then have one column more than a row has.
+It reads only cells that are written like those of the first rows, and fails on all others. Then an engine reads the
+file more carefully. It also fails if a block ends within a cell that contains line breaks, because the two parts then
+have one column more than a row has.
 """
 
 import os
@@ -38,14 +39,17 @@ class ArrowCells:
 
 
 def suits(layout: Layout) -> bool:
-    """Return whether a file is nothing but lines of cells, after a number of lines that are left out."""
+    """Return whether Arrow can read a file: uncompressed rows of cells, without comments or a footer."""
     return layout.compression == "none" and layout.delimiter != " " and not (layout.comment or layout.footer)
 
 
 def batches(
     layouts: Layouts, threads: int | None, names: Sequence[str], cells: Sequence[ArrowCells]
 ) -> Generator[pa.RecordBatch]:
-    """Yield user, time and value of all rows in order; raise `pa.ArrowInvalid` at a cell of another form."""
+    """Yield user, time and value of all rows in order.
+
+    Raise `pa.ArrowInvalid` if a cell is not written like the first ones.
+    """
     return side_by_side(
         (
             partial(_parsed, file, start, end, layout, names, cells)
@@ -74,7 +78,7 @@ def side_by_side(jobs: Iterable[Callable[[], Rows]], threads: int | None) -> Gen
 
 
 def _cut(file: str, skip: int) -> Iterator[tuple[int, int]]:
-    """Yield where blocks of whole lines begin and end, after the lines to leave out."""
+    """Yield the start and the end of each block of whole lines, after the lines to skip."""
     with open(file, "rb") as opened:
         size = opened.seek(0, os.SEEK_END)
         opened.seek(0)
@@ -114,7 +118,7 @@ def _parsed(
 
 
 def panel_batch(table: pa.Table, names: Sequence[str], cells: Sequence[ArrowCells]) -> pa.RecordBatch:
-    """User, time and value from the columns that were read."""
+    """Return user, time and value, converted from the columns that were read."""
     if table.column(names[1]).null_count:
         # A word for no value is none for no time; which of them stands there is left to who reads with care.
         raise pa.ArrowInvalid("Could not convert: a row without a time")

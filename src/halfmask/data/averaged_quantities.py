@@ -1,7 +1,7 @@
-"""What readings are of, as far as it decides whether they add up.
+"""Recognise quantities whose totals mean nothing, so that they are averaged and not added up.
 
-Energy, counts and flows add up over time and users. States do not: the total of a day's temperatures means nothing,
-their mean does. A unit decides; without a known one, the name of the column.
+Energy, counts and flows add up over time and users. States, such as temperatures, do not: only their mean means
+something. The unit shows which it is; if the unit is not known, the name of the column does.
 """
 
 import re
@@ -37,9 +37,9 @@ _PRICE = re.compile(rf"(?:{'|'.join(sorted(MONEY))}|ct|cent|[€$£]) ?/.+", re.
 
 
 def state_of(unit: str | None, names: Sequence[str]) -> str | None:
-    """The state that readings are of, such as temperatures; None if they add up, or if nothing says what they are.
+    """Return the state that readings measure, such as temperatures; None if they add up or nothing shows a state.
 
-    ``names`` are those of the columns that hold the readings; all of them must say the same.
+    ``names`` are the columns that hold the readings. If the unit is not known, all of them must name one state.
     """
     if unit and (found := _of_unit(unit)):
         return found
@@ -55,7 +55,7 @@ def _of_unit(unit: str) -> str | None:
 
 
 def _of_name(name: str) -> str | None:
-    """By a unit in brackets, or by the last word that is one of a state."""
+    """Return the state that a column's name shows, by a unit in brackets or by its last word for a state; else None."""
     for inner in re.findall(r"[\[(]([^\])]+)[\])]", name):
         if found := _of_unit(inner):
             return found

@@ -1,4 +1,4 @@
-"""Clean readings from the chosen columns: one SQL expression per role, the same on every engine."""
+"""The SQL expressions that read clean readings from the chosen columns: one per role, the same on every engine."""
 
 import re
 from collections.abc import Callable
@@ -17,13 +17,15 @@ from halfmask.errors import ReadingError
 
 @dataclass(frozen=True)
 class Rule:
-    """One column read as one role.
+    """How one column is read as user, time or value.
 
-    ``sql`` is the expression that fails on what cannot be read; ``bad`` is true exactly there, or None where
-    nothing can go wrong; ``wanted`` says what would have been readable. ``quick`` takes what looks like the first rows:
-    it gives what ``sql`` gives, or fails; then ``sql`` has to be asked. Empty: there is none. ``cells`` is the same for
-    Arrow's readers of plain text and of Parquet, which are quicker still. ``written``: it is a time written as text, so
-    that some may have a zone and some not.
+    ``role``     user, time or value
+    ``sql``      the expression that reads a cell, and fails if it cannot
+    ``bad``      a condition that holds for the cells on which ``sql`` fails; None if it never fails
+    ``wanted``   in words, what a readable cell looks like
+    ``quick``    a quicker expression for cells written like the first rows; if it fails, ``sql`` is used; may be empty
+    ``cells``    how Arrow's still quicker readers of text and Parquet read the column; None if they cannot
+    ``written``  whether it is a time written as text: then some cells may have a zone and others not
     """
 
     role: str
@@ -37,15 +39,17 @@ class Rule:
 
 
 def operand(name: str, column: pa.ChunkedArray) -> str:
-    """Return the column; as text if it holds categories, or only nulls."""
+    """Return the column as an SQL operand; it is cast to text if it holds categories or only nulls."""
     plain = not (pa.types.is_dictionary(column.type) or pa.types.is_null(column.type))
     return quote(name) if plain else f"CAST({quote(name)} AS VARCHAR)"
 
 
 def user_rule(name: str, kind: ColumnType, column: pa.ChunkedArray, integral: Callable[[], bool]) -> Rule:
-    """Users in their own type; an id that was stored as a float (1392.0) becomes a whole number again.
+    """Return the rule that reads users in the column's own type.
 
-    ``integral`` asks the whole column whether all its floats are whole; it is called for floats alone.
+    An id stored as a float (1392.0) becomes a whole number.
+
+    ``integral`` finds out whether all floats of the whole column are whole; it is called for floats only.
     """
     quoted = operand(name, column)
     sql = quoted
@@ -76,7 +80,7 @@ def _is_whole(text: str) -> bool:
 
 
 def time_column(name: str, rule: TimeRule, column: pa.ChunkedArray) -> Rule:
-    """Return how a column of times is read."""
+    """Return the rule that reads a column of times."""
     quoted, rule = operand(name, column), replace(rule, name=name)
     attempt = f"({rule.present(quoted)}) AND ({rule.sql(quoted, 'TRY_CAST')}) IS NULL"
     safe = rule.kind in {ColumnType.TIMESTAMP, ColumnType.DATE, ColumnType.ZONED}
@@ -91,9 +95,10 @@ def time_column(name: str, rule: TimeRule, column: pa.ChunkedArray) -> Rule:
 def value_rule(
     name: str, kind: ColumnType, column: pa.ChunkedArray, form: NumberFormat | None = None, by: str = ""
 ) -> Rule:
-    """Read values as doubles. The usual words for a missing value are null.
+    """Return the rule that reads values as doubles. The usual words for a missing value become null.
 
-    ``form`` is how the texts write numbers, ``by`` an expression to multiply with: a conversion of units.
+    ``form``  how the texts write numbers
+    ``by``    an expression by which values are multiplied, to convert units; empty if they are not
     """
     quoted = operand(name, column)
     if kind not in NUMBERS | {ColumnType.TEXT, ColumnType.EMPTY}:
@@ -112,7 +117,7 @@ def value_rule(
 
 
 def _multiplied(by: str, cells: ArrowCells | None) -> ArrowCells | None:
-    """Return the numbers times a constant; None if the factor differs between rows."""
+    """Return how Arrow reads cells and multiplies them by a constant; None if the factor differs between rows."""
     try:
         times = float(by)
     except ValueError:
@@ -121,7 +126,7 @@ def _multiplied(by: str, cells: ArrowCells | None) -> ArrowCells | None:
 
 
 def _value_of_text(name: str, quoted: str, form: NumberFormat) -> Rule:
-    """Read numbers with a decimal point; other texts are compared with the words for missing values."""
+    """Return the rule for texts with a decimal point; a word for a missing value becomes null."""
     words = ", ".join(map(literal, (*ABSENT, name.lower())))
     absent = f"lower(trim({quoted})) IN ({words})"
     if not form.plain:
@@ -138,7 +143,10 @@ def _value_of_text(name: str, quoted: str, form: NumberFormat) -> Rule:
 
 
 def _whole_value(name: str, quoted: str, absent: str) -> Rule:
-    """Read numbers of which the first are whole. A later point that may group thousands is an error, not decimals."""
+    """Return the rule for texts of which the first are whole numbers.
+
+    A point further down may group thousands, so it is an error and not read as a decimal point.
+    """
     doubtful = matches(f"trim({quoted})", undecided("."))
     text = f"CASE WHEN {absent} THEN NULL WHEN {doubtful} THEN 'no number' ELSE {quoted} END"
     bad = f"{quoted} IS NOT NULL AND NOT {absent} AND ({doubtful} OR TRY_CAST({quoted} AS DOUBLE) IS NULL)"
@@ -147,7 +155,7 @@ def _whole_value(name: str, quoted: str, absent: str) -> Rule:
 
 
 def _local_value(name: str, quoted: str, form: NumberFormat, absent: str) -> Rule:
-    """Read numbers with a decimal comma, groups of thousands or a unit. All other texts are errors."""
+    """Return the rule for texts with a decimal comma, groups of thousands or a unit. All other texts are errors."""
     bare = form.bare(quoted)
     fits = f"({matches(bare, form.pattern())} AND {bare} <> '')"
     nothing = f"{quoted} IS NULL OR {absent}"

@@ -1,4 +1,4 @@
-"""What columns hold: by their Arrow type and, for text, by a sample."""
+"""Find the type of each column: by its Arrow type and, for text, by a sample."""
 
 import re
 from enum import Enum, auto
@@ -40,7 +40,7 @@ ABSENT += ("\\n", "*", ".", "..", "...")
 
 
 class ColumnType(Enum):
-    """What a column holds."""
+    """The type of a column's cells."""
 
     INTEGER = auto()
     FLOAT = auto()
@@ -75,7 +75,7 @@ def column_types(sample: pa.Table) -> dict[str, ColumnType]:
 
 
 def column_type(column: pa.ChunkedArray) -> ColumnType:
-    """Return the type of a column; text that is mostly times, clocks or numbers has a type accordingly."""
+    """Return the type of a column; for text it says whether most cells are times, times of day or numbers."""
     t = column.type
     if pa.types.is_dictionary(t):
         t = t.value_type
@@ -101,13 +101,16 @@ def is_text(t: pa.DataType) -> bool:
 
 
 def texts(column: pa.ChunkedArray) -> list[str]:
-    """Return the texts of a sample that are not missing values, without the blanks around them."""
+    """Return the texts of a sample that are not missing values, without leading and trailing blanks."""
     stripped = (text.strip() for text in column.to_pylist() if text is not None)
     return [text for text in stripped if text.lower() not in ABSENT]
 
 
 def text_type(found: list[str]) -> ColumnType:
-    """Return what most texts of a sample are. A few others among them are errors, and do not change the type."""
+    """Return the type of most texts of a sample.
+
+    The few that differ do not change it: they are reported as errors later.
+    """
     if not found:
         return ColumnType.EMPTY
     if all(map(is_compact, found)):
@@ -124,7 +127,7 @@ def text_type(found: list[str]) -> ColumnType:
 
 
 def is_time(text: str) -> bool:
-    """Return whether a text is a date with or without a clock, in ISO form or another that `date_formats` knows."""
+    """Return whether a text is a date, with or without a time of day, in ISO form or in a form of `date_formats`."""
     first = start_of(text)
     return is_iso(first) or is_local_date(first)
 
@@ -135,7 +138,7 @@ def is_iso(text: str) -> bool:
 
 
 def is_date(text: str) -> bool:
-    """Return whether a text is a day without a clock."""
+    """Return whether a text is a date without a time of day."""
     return bool(re.fullmatch(DAY, text)) or (is_local_date(text) and not has_clock(text))
 
 
@@ -145,7 +148,7 @@ def is_zoned(text: str) -> bool:
 
 
 def is_clock(text: str) -> bool:
-    """Return whether a text is a time of day without a date, or from one to another."""
+    """Return whether a text is a time of day without a date, or a span between two of them."""
     return any(re.fullmatch(form, text) for form in (CLOCK, LOCAL_CLOCK, CLOCK_SPAN))
 
 

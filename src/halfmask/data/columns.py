@@ -1,4 +1,4 @@
-"""Which column is the user, which the time, which the value."""
+"""Choose the columns of user, time and value."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -47,7 +47,7 @@ _TYPICAL: dict[str, frozenset[ColumnType]] = {
 
 @dataclass(frozen=True)
 class Columns:
-    """The names of the three columns in the source; ``date`` holds the day where ``time`` is the clock alone."""
+    """The names of the three columns. If ``time`` holds only the time of day, ``date`` is the column of the day."""
 
     user: str
     time: str
@@ -69,13 +69,14 @@ def choose_columns(
     files: bool = False,
     no_values: Collection[str] = (),
 ) -> Columns:
-    """Return the named columns, and the others by name and type.
+    """Return the columns of user, time and value: the named ones, and the others by name and type.
 
-    A column can be of a role if the last role-word in its name says so (``meter_reading`` is a value,
-    ``reading_time`` a time) and its type allows it. If some candidates have the typical type of the role,
-    the others are dropped. Exactly one must remain. A table of exactly three columns whose names say nothing
-    is assigned by type alone, and so are the only column of times and the only one of fractions. ``no_values`` are
-    columns that are a value only if they are named.
+    A column is a candidate for a role if the last role-word in its name says so (``meter_reading`` is a value,
+    ``reading_time`` a time) and its type allows it. If some candidates have the typical type of the role, the others
+    are dropped. Exactly one must remain.
+
+    Type alone decides in three cases: a table of exactly three columns whose names say nothing, the only column of
+    times, and the only column of fractions. ``no_values`` are columns that are a value only if the caller names them.
     """
     named = {"user": user, "time": time, "value": value}
     chosen = {role: present(kinds, name, role) for role, name in named.items() if name is not None}
@@ -112,7 +113,7 @@ def choose_columns(
 
 
 def several(role: str, found: Sequence[str], also: str = "") -> ColumnError:
-    """Return the error for a role that several columns could have, with what to say for each."""
+    """Return the error for a role for which there are several candidates, with the option that chooses each."""
     listed = ", ".join(map(repr, found))
     ways = ", ".join(f"`{role}={name!r}`" for name in found[:6])
     return ColumnError(
@@ -126,7 +127,10 @@ HOURS |= {"hora", "heure", "ora", "uur", "timme"}
 
 
 def split_time(kinds: Mapping[str, ColumnType], date: str | None, time: str | None) -> tuple[str, str] | None:
-    """Return the columns of the day and of the clock; None if one column holds both, or if there is no clock."""
+    """Return the columns of the day and of the time of day.
+
+    None if one column holds both or no column holds a time of day.
+    """
     if date is not None:
         day = present(kinds, date, "date")
         if time is not None:
@@ -155,7 +159,7 @@ def split_time(kinds: Mapping[str, ColumnType], date: str | None, time: str | No
 
 
 def present(kinds: Mapping[str, ColumnType], name: str, role: str) -> str:
-    """Return the column that is meant by a name: the exact one, or the only one that differs in case alone."""
+    """Return the column that a name means: the exact one, or else the only one that differs in upper and lower case."""
     if name in kinds:
         return name
     alike = [column for column in kinds if column.casefold() == name.casefold()]
@@ -172,7 +176,7 @@ def listing(kinds: Mapping[str, ColumnType]) -> str:
 
 
 def candidates(role: str, kinds: Mapping[str, ColumnType], taken: Mapping[str, str]) -> list[str]:
-    """Return the columns that could be of a role by name and type, in the order of the table."""
+    """Return the columns that may have a role by their name and type, in the order of the table."""
     free = [name for name in kinds if name not in taken.values()]
     possible = [name for name in free if role == role_of(name, kinds[name])]
     typical = [name for name in possible if kinds[name] in _TYPICAL[role]]
@@ -180,12 +184,12 @@ def candidates(role: str, kinds: Mapping[str, ColumnType], taken: Mapping[str, s
 
 
 def first_ends(names: Sequence[str]) -> list[str]:
-    """Return the names without those of ends of intervals, unless no other is left."""
+    """Return the columns of times without those of the ends of intervals, unless all are ends."""
     return [name for name in names if not ENDS & set(words(name))] or list(names)
 
 
 def role_of(name: str, kind: ColumnType) -> str | None:
-    """Return the role of the last word in a name that is a role's word and whose role the type allows."""
+    """Return the role that the last role-word in a name shows, if the column's type allows that role; else None."""
     if (STARTS | ENDS) & set(words(name)) and kind in TIMES | CLOCKS:
         return "time"
     if re.search(OBIS, name) and kind in NUMBERS:
@@ -198,7 +202,7 @@ def role_of(name: str, kind: ColumnType) -> str | None:
 
 
 def words(name: str) -> list[str]:
-    """``meterId``, ``meter_id``, ``Meter ID`` and ``meterid`` all say meter, id."""
+    """Return the words of a name: ``meterId``, ``meter_id``, ``Meter ID`` and ``meterid`` all give meter, id."""
     parts = re.findall(r"[^\W\d_]+", re.sub(r"([a-z]{2})([A-Z])", r"\1 \2", name))
     found = []
     for part in map(str.lower, parts):
@@ -209,7 +213,7 @@ def words(name: str) -> list[str]:
 
 
 def by_type(kinds: Mapping[str, ColumnType], chosen: Mapping[str, str]) -> dict[str, str]:
-    """Assign the remaining columns of a three-column table by type: times, then fractions, then the rest."""
+    """Return the roles not yet chosen of a three-column table, by type: times first, then fractions, then the rest."""
     found: dict[str, str] = {}
 
     def left() -> list[str]:

@@ -1,8 +1,8 @@
-"""Ways of writing a date that are not ISO: 31/12/2012 23:30, 12/31/2012 11:30 PM, 31.12.2012, 201212312330.
+"""Recognise dates that are not in ISO form: 31/12/2012 23:30, 12/31/2012 11:30 PM, 31.12.2012, 201212312330.
 
-Each text has a shape. A number above 12 anywhere in the column shows whether the day or the month is first. A column
-without one is an error that shows both ways to read it. A year of two digits may be first as well: then the days must
-follow each other in only one way to read them.
+A number above 12 anywhere in the column shows whether the day or the month is first. If there is none, the error shows
+both ways to read the column. A year of two digits may also be first. It is read so only if no other order is as
+plausible: in the right order most days follow each other.
 """
 
 import re
@@ -53,7 +53,7 @@ ORDER = r"(\d{1,2})[/.\-](\d{1,2})[/.\-].*"
 
 @dataclass(frozen=True)
 class DateFormat:
-    """The strptime formats of a column, the most usual first, and why."""
+    """The strptime formats of a column, the most usual first, and the evidence for them."""
 
     formats: tuple[str, ...]
     evidence: str
@@ -140,9 +140,9 @@ def _clock_shape(clock: str, half: str | None, fraction: str | None) -> str:
 def date_format(
     name: str, texts: Sequence[str], asked: str | None, whole: Callable[[], tuple[int, int]]
 ) -> DateFormat | None:
-    """Return the formats of a column of texts, or None where most of it is none of these.
+    """Return the formats of a column of texts; None if most texts are not in a form of this module.
 
-    ``whole`` counts, over all of the column, first numbers above 12 and second numbers above 12.
+    ``whole`` counts in the whole column how many first numbers and how many second numbers are above 12.
     """
     if asked is not None:
         return DateFormat((asked,), "`date_format`")
@@ -172,14 +172,14 @@ def _example(texts: Sequence[str], form: str) -> str:
 
 
 def _placed(form: str, order: str) -> str:
-    """Return a format with day and month in their places; ``ym`` puts the year first."""
+    """Return a format with day and month in an order: ``dm``, ``md``, or ``ym`` for year, month, day."""
     if order == "ym":
         return form.replace("%y", "%d").replace("%1", "%y").replace("%2", "%m")
     return form.replace("%1", f"%{order[0]}").replace("%2", f"%{order[1]}")
 
 
 def _with_kin(usual: list[str]) -> tuple[str, ...]:
-    """Return the formats that were seen, and the same day with seconds, without, and without a clock (midnight)."""
+    """Return the formats that were seen, each also with seconds, without seconds, and without a time of day."""
     kin = list(usual)
     for form in usual:
         if ":%S" in form and "%f" not in form:
@@ -193,7 +193,7 @@ def _with_kin(usual: list[str]) -> tuple[str, ...]:
 
 
 def _order(name: str, texts: Sequence[str], usual: list[str], whole: Callable[[], tuple[int, int]]) -> tuple[str, str]:
-    """Day first (``dm``), month first (``md``), or a year of two digits first (``ym``)."""
+    """Return which number is first, day (``dm``), month (``md``) or two-digit year (``ym``), and the evidence."""
     if "%1." in usual[0]:
         return "dm", "points stand between day, month and year"
     if _year_first(name, [text for text in texts if date_shape(text)], usual[0]):
@@ -226,14 +226,14 @@ def _year_first(name: str, texts: Sequence[str], usual: str) -> bool:
 
 
 def _days(texts: Sequence[str], order: str) -> set[date]:
-    """Return the days of texts in an order of day, month and year; none if any text is not a valid date in it."""
+    """Return the days that texts mean in an order of day, month and year; an empty set if a text is not valid in it."""
     numbers = {found[0] for text in texts if (found := re.match(_THREE, text))}
     moments = [moment_of(text, _placed(date_shape(text), order)) for text in numbers]
     return {moment.date() for moment in moments if moment} if all(moments) else set()
 
 
 def _unusual(name: str, texts: Sequence[str]) -> DateFormat | None:
-    """Return the unusual format of dates without signs that every text fits. Raise an error if there are several."""
+    """Return the unusual format of digits alone that every text fits; None if there is none. Several are an error."""
     forms = _UNUSUAL.get(len(texts[0]), ()) if len(set(texts)) > 1 else ()
     fitting = [form for form in forms if all(len(text) == len(texts[0]) and _fits(text, form) for text in texts)]
     if not fitting:
@@ -250,7 +250,10 @@ def _fits(text: str, form: str) -> bool:
 
 
 def _several(name: str, texts: Sequence[str], forms: Sequence[str], counts: int | None = None) -> ReadingError:
-    """The error for dates that can be read in several ways; ``counts``: also as such parts of a second since 1970."""
+    """Return the error for dates that can be read in several ways.
+
+    ``counts``: whether they can also be counts of seconds since 1970.
+    """
     fitting = [text for text in texts if all(_read(text, form) for form in forms)] or list(texts[:1])
     text = next((t for t in fitting if len({_read(t, form) for form in forms}) == len(forms)), fitting[0])
     readings = [f"{_read(text, form)} with `date_format='{form}'`" for form in forms]

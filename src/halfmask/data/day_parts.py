@@ -1,7 +1,8 @@
-"""The time of day in the names of columns: one column for each part of the day.
+"""Recognise tables with one column for each part of the day, by the columns' names.
 
-The day on which clocks go back has 25 hours. Numbered parts run on (``h25``), and only the zone shows which of them
-occur twice. If parts are named by the clock, a name that occurs again (``02:00B``) is the second passing.
+A day on which clocks go back has 25 hours. If columns are numbered, the numbers then run on (``h25``), and only the
+zone shows which hour occurs twice. If columns are named by the time of day, a repeated name (``02:00B``) is the second
+passing of that hour.
 """
 
 import re
@@ -24,9 +25,10 @@ SECOND = 1
 
 @dataclass(frozen=True)
 class Slots:
-    """Columns that each hold a part of the day, with their microseconds from midnight, and why.
+    """Columns that each hold one part of the day, and the evidence for it.
 
-    ``beyond`` are those past the end of a usual day: parts that run on through the day on which clocks go back.
+    ``offsets``  each column's start in microseconds from midnight
+    ``beyond``   numbered columns past the end of a usual day, for days on which clocks go back
     """
 
     offsets: Mapping[str, int]
@@ -34,17 +36,17 @@ class Slots:
     beyond: tuple[str, ...] = ()
 
     def without_beyond(self) -> "Slots":
-        """Return the parts of a usual day alone."""
+        """Return only the parts of a usual day."""
         return Slots({n: offset for n, offset in self.offsets.items() if n not in self.beyond}, self.evidence)
 
 
 def slots(names: Sequence[str]) -> Slots | None:
-    """Return the columns among these that are parts of a day, if they make up one; None otherwise."""
+    """Return those columns that are parts of a day, if together they make up a day; else None."""
     return _by_clock(names) or _by_number(names)
 
 
 def is_part_number(name: str) -> bool:
-    """Return whether a name is the number of a part of a day, or could be: ``h25``, ``49``."""
+    """Return whether a name may be the number of a part of a day: ``h25``, ``49``."""
     match = _NUMBERED.fullmatch(name.strip())
     return match is not None and re.sub(r"[^a-z]", "", match[1].lower()) in _PREFIXES
 
@@ -80,7 +82,10 @@ def _by_clock(names: Sequence[str]) -> Slots | None:
 
 
 def _again(clocks: Mapping[str, int]) -> list[str]:
-    """The names of a clock that an earlier column has: of the hours in which clocks go back, and an hour at most."""
+    """Return the columns that repeat an earlier time of day, up to 04:00, as when clocks go back.
+
+    They may cover one hour at most; if they cover more, the list is empty.
+    """
     earlier: set[int] = set()
     again = []
     for name, start in clocks.items():
@@ -91,7 +96,7 @@ def _again(clocks: Mapping[str, int]) -> list[str]:
 
 
 def _by_number(names: Sequence[str]) -> Slots | None:
-    """``h1`` to ``h24``, ``HH_0`` to ``HH_47``: as many as parts of a day, without a gap, in order."""
+    """Return columns numbered like ``h1`` to ``h24`` or ``HH_0`` to ``HH_47``, if they make up a day; else None."""
     groups: dict[str, dict[str, int]] = {}
     for name in names:
         if match := _NUMBERED.fullmatch(name.strip()):

@@ -1,4 +1,4 @@
-"""Encodings and compression of text files, found by their first bytes; what DuckDB cannot read is copied into UTF-8."""
+"""Find the encoding and compression of text files by their first bytes. What DuckDB cannot read is copied as UTF-8."""
 
 import codecs
 import io
@@ -29,7 +29,7 @@ def compression(file: str) -> str:
 
 @contextmanager
 def opened(file: str) -> Iterator[Any]:
-    """Unpack a file as it is read. A failure in the block is an error that names the file."""
+    """Open a file; it is decompressed while it is read."""
     packed = compression(file)
     compressed = None if packed == "none" else packed
     try:
@@ -42,7 +42,7 @@ def opened(file: str) -> Iterator[Any]:
 
 
 def unpacked(file: str, size: int | None = HEAD_BYTES) -> bytes:
-    """Return the first bytes of a file, decompressed; all of them if ``size`` is None."""
+    """Return the first ``size`` bytes of a file, decompressed; the whole file if ``size`` is None."""
     with opened(file) as stream:
         return bytes(stream.read(size) if size is not None else stream.read())
 
@@ -50,7 +50,7 @@ def unpacked(file: str, size: int | None = HEAD_BYTES) -> bytes:
 def encoding_of(file: str) -> tuple[str, str]:
     """Return the encoding of a text file by its first megabyte, and the evidence.
 
-    ``utf-8`` is what engines read as it is.
+    Engines read ``utf-8`` without a copy.
     """
     data = unpacked(file)
     for mark, name in _MARKS:
@@ -73,13 +73,13 @@ def encoding_of(file: str) -> tuple[str, str]:
 
 
 def ends_differ(file: str) -> bool:
-    """Return whether some lines end as on Windows and some as elsewhere, as in files that were put together."""
+    """Return whether lines end in two ways, as on Windows and elsewhere. This happens if files were put together."""
     data = unpacked(file)
     return 0 < data.count(b"\r\n") < data.count(b"\n")
 
 
 def zero_bytes(file: str) -> int:
-    """Zero bytes among the first of a file that is text otherwise, as a logger leaves that lost its power."""
+    """Return the number of zero bytes at the start of a text file. A logger leaves them when it loses power."""
     data = unpacked(file)
     zeros = data.count(0)
     odd = sum(data.count(byte) for byte in (1, 2, 3, 4, 5, 6, 7, 8, 14, 15, 16, 17, 18))
@@ -87,7 +87,7 @@ def zero_bytes(file: str) -> int:
 
 
 def check_encoding(name: str) -> str:
-    """Refuse an encoding that Python does not know."""
+    """Raise an error if Python does not know an encoding."""
     try:
         return codecs.lookup(name).name
     except LookupError as error:
@@ -95,7 +95,7 @@ def check_encoding(name: str) -> str:
 
 
 def copy_as_utf8(file: str, encoding: str, target: Path) -> None:
-    """Copy a text file into UTF-8, unpacked and without zero bytes; memory holds a piece of it."""
+    """Copy a text file as UTF-8, decompressed and without zero bytes, piece by piece."""
     decoder = codecs.getincrementaldecoder(encoding)()
     target.parent.mkdir(parents=True, exist_ok=True)
     try:

@@ -1,4 +1,4 @@
-"""Frames that live in Python (pandas, Polars, Arrow, DuckDB relations and others) as tables of a panel's own DuckDB."""
+"""Open frames that live in Python (pandas, Polars, Arrow, DuckDB relations and others) as tables of DuckDB."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,7 +18,7 @@ SPARK = (nw.Implementation.PYSPARK, nw.Implementation.PYSPARK_CONNECT)
 
 
 def as_frame(source: object) -> Frame:
-    """What Narwhals makes of a caller's object."""
+    """Return a caller's object as a Narwhals frame."""
     try:
         return nw.from_native(source)
     except TypeError as error:
@@ -34,7 +34,7 @@ def as_frame(source: object) -> Frame:
 
 
 def open_frame(connection: duckdb.DuckDBPyConnection, frame: Frame) -> DuckDBTable:
-    """Return a frame as it is in memory, or, for a lazy one, streamed again for every query."""
+    """Return a frame as a table: one in memory is used directly, a lazy one is streamed again for every query."""
     source = f"{frame.implementation.name.lower()} frame"
     native = frame.to_native()
     if isinstance(native, duckdb.DuckDBPyRelation):

@@ -1,4 +1,4 @@
-"""A table with what is concluded about it, from which a panel is made."""
+"""A table with the conclusions drawn about it, from which a panel is made."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ ROLES = ("user", "time", "value")
 
 @dataclass(frozen=True)
 class Interpretation:
-    """A table, the kinds of its columns and the caller's options. Notes and guesses collect what is concluded."""
+    """A table, the types of its columns and the caller's options. Notes and guesses collect the conclusions."""
 
     raw: SourceTable
     kinds: Mapping[str, ColumnType]
@@ -76,7 +76,7 @@ class Interpretation:
         )
 
     def _quick(self, rules: Sequence[Rule]) -> Quick | None:
-        """Return what reads the columns by Arrow, or by their quick expressions; None if there is neither."""
+        """Return the function that reads the columns by Arrow or by quick expressions; None if neither is possible."""
         cells = [rule.cells for rule in rules if rule.cells]
         by_blocks = self.raw.by_blocks if len(cells) == len(rules) else None
         if by_blocks and (quick := by_blocks([rule.column for rule in rules], cells)):

@@ -1,8 +1,8 @@
-"""Locate the files that a path, a folder, a glob or an address means. Files at an address are fetched first.
+"""Find the files that a path, a folder, a glob or an address means. Files at an address are fetched first.
 
-``http://`` and ``https://`` are fetched through the standard library, ``s3://`` through Arrow, which searches for
-credentials in the places that Amazon's own tools search. ``s3://bucket/folder?endpoint_override=host:port&scheme=http``
-is a folder in another store.
+``http://`` and ``https://`` are fetched through the standard library. ``s3://`` is fetched through Arrow, which
+searches for credentials in the places that Amazon's own tools search.
+``s3://bucket/folder?endpoint_override=host:port&scheme=http`` is a folder in another store.
 """
 
 import glob
@@ -26,7 +26,7 @@ _LISTED = 5
 
 
 class Workplace:
-    """A temporary folder that is deleted when nothing refers to it any more."""
+    """A temporary folder that is deleted when no object refers to it any more."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="halfmask-"))
@@ -37,8 +37,9 @@ class Workplace:
 class SourceFiles:
     """Files in the order in which they are read.
 
-    ``source`` is what messages call them. ``named``: the caller named each file, not a folder that they are in.
-    ``left_out`` are files of the folder whose names say that they hold no readings.
+    ``source``    the name of the source in messages
+    ``named``     whether the caller named each file, and not a folder that contains them
+    ``left_out``  files of the folder whose names show that they hold no readings
     """
 
     source: str
@@ -49,26 +50,26 @@ class SourceFiles:
 
     @property
     def partitions(self) -> frozenset[str]:
-        """Return the columns in the folders' names, such as ``day=2026-01-31``."""
+        """Return the columns that folders' names give, such as ``day`` for ``day=2026-01-31``."""
         parts = (part for file in self.files[:1] for part in Path(file).parts[:-1])
         return frozenset(part.partition("=")[0] for part in parts if "=" in part)
 
     @property
     def root(self) -> str:
-        """Return the folder above all folders that are named ``key=value``."""
+        """Return the folder above all folders named ``key=value``."""
         parts = Path(self.files[0]).parts[:-1]
         depth = next((i for i, part in enumerate(parts) if "=" in part), len(parts))
         return str(Path(*parts[:depth])) if depth else "."
 
     def notes(self) -> tuple[str, ...]:
-        """Name the files that are left out."""
+        """Return a note that names the files left out, if any."""
         names = [Path(file).name for file in self.left_out]
         more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
         return (f"left out, no readings in it: {', '.join(names[:_LISTED])}{more}",) if names else ()
 
 
 def locate(source: str) -> SourceFiles:
-    """Return the files that a source means; a folder is searched with all folders in it."""
+    """Return the files that a source means; a folder is searched with all its subfolders."""
     scheme = source.partition("://")[0].lower() if "://" in source else ""
     if scheme not in (*_WEB, *_STORES):
         return _on_disk(source)
@@ -96,13 +97,13 @@ def _on_disk(source: str) -> SourceFiles:
 
 
 def _visible(file: Path, folder: Path) -> bool:
-    """Whether a file in a folder may hold readings: not a hidden file, nor a marker that a writer left behind."""
+    """Return whether a file of a folder may hold readings: it is not hidden, and not a marker left by a writer."""
     inside = file.relative_to(folder).parts
     return file.is_file() and not any(part.startswith((".", "_")) for part in inside)
 
 
 def _shown(source: str) -> str:
-    """Return an address without the name, password and query that it may contain."""
+    """Return an address without user name, password and query."""
     parts = urlsplit(source)
     return f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
 

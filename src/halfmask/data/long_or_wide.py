@@ -38,25 +38,25 @@ _VALUES = NUMBERS | {ColumnType.EMPTY}
 
 @dataclass(frozen=True)
 class Long:
-    """One reading per row."""
+    """The shape of a table with one reading per row."""
 
     columns: Columns
     guesses: tuple[Guess, ...] = ()
 
     @property
     def measured(self) -> Sequence[str]:
-        """Return the columns whose names may say what the readings are of."""
+        """Return the columns whose names may say what the readings measure."""
         return [self.columns.value]
 
 
 @dataclass(frozen=True)
 class Wide:
-    """Several readings per row, each in its own column.
+    """The shape of a table with several readings per row, each in its own column.
 
-    ``offsets``  the columns of readings, and the microseconds from the row's time to the time of each
+    ``offsets``  for each column of readings, the microseconds from the row's time to the reading's time
     ``user``     the column of the user; None if each column of readings is a user
     ``time``     the column of the time or of the day; None if the names of the columns are times
-    ``running``  whether parts of a day run on through the hour that comes twice
+    ``running``  whether numbered parts of a day run on through the hour that occurs twice
     """
 
     offsets: Mapping[str, int]
@@ -68,7 +68,7 @@ class Wide:
 
     @property
     def measured(self) -> Sequence[str]:
-        """Return the columns whose names may say what the readings are of."""
+        """Return the columns whose names may say what the readings measure."""
         return list(self.offsets) if self.user is None else []
 
 
@@ -81,7 +81,7 @@ def recognise(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOp
 
 
 def _moments(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOptions) -> Wide | None:
-    """One row per user: most columns are named by times, and hold values."""
+    """Return the shape of a table with one row per user, whose columns of values are named by times; else None."""
     named = [name for name in found if is_time(name)]
     if len(named) < 3 or 2 * len(named) <= len(found) or options.time or options.value or options.date:
         return None
@@ -96,7 +96,7 @@ def _moments(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOpt
 
 
 def _local(text: str, formats: Sequence[str]) -> int:
-    """Return microseconds of the wall clock of a time in the first of some formats that fits."""
+    """Return the wall-clock time of a text in microseconds, by the first of some formats that fits."""
     moment = next((found for form in formats if (found := moment_of(text, form))), None)
     if moment is not None:
         return (moment - datetime(1970, 1, 1)) // timedelta(microseconds=1)
@@ -104,12 +104,12 @@ def _local(text: str, formats: Sequence[str]) -> int:
 
 
 def _own_clock(names: Sequence[str]) -> str:
-    """Return the clock that the offsets in names of columns show; UTC if they have none."""
+    """Return the clock that the offsets from UTC in columns' names show; UTC if they have none."""
     return clock_of("a name", [stretch_of(name) for name in names if is_zoned(name)])
 
 
 def _instant(text: str, tz: str) -> int:
-    """Return microseconds of the wall clock of an ISO time; of the clock of ``tz`` if it names an instant."""
+    """Return the wall-clock time of an ISO text in microseconds; in the zone ``tz`` if the text names an instant."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is not None:
         moment = moment.astimezone(zone_of(tz))
@@ -118,7 +118,7 @@ def _instant(text: str, tz: str) -> int:
 
 
 def wide(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOptions) -> Wide:
-    """One column per sensor, as the caller said: every numeric column except the time is a user of that name."""
+    """Return the shape of a table that the caller calls wide: each numeric column except the time is a user."""
     if options.user is not None or options.value is not None:
         raise OptionError("`wide` takes every numeric column as a user; leave `user` and `value` out", kind="wide")
     name = _wide_time(found, options.time)
@@ -143,7 +143,7 @@ def _wide_time(found: Mapping[str, ColumnType], time: str | None) -> str:
 
 
 def _days(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOptions) -> Wide | None:
-    """One row per day: one column of days, and columns that make up a day by their names."""
+    """Return the shape of a table with one row per day, whose columns' names make up a day; else None."""
     if options.value is not None:
         return None
     named = options.date or options.time
@@ -179,7 +179,7 @@ def _days(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOption
 
 
 def _filled(raw: SourceTable, names: Sequence[str]) -> list[str]:
-    """Return the columns among these that are not empty."""
+    """Return those of some columns that are not empty."""
     texts = [f"CAST({quote(name)} AS VARCHAR)" for name in names]
     absent = ", ".join(map(literal, ABSENT))
     counts = raw.count([f"lower(trim({text})) NOT IN ({absent})" for text in texts]) if names else []
@@ -187,7 +187,10 @@ def _filled(raw: SourceTable, names: Sequence[str]) -> list[str]:
 
 
 def _sensors(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOptions) -> Wide | None:
-    """One column per sensor: one time, no column named as a user or as a value, and two or more of numbers."""
+    """Return the shape of a table with one column per sensor; None if it is not such a table.
+
+    Such a table has one column of times, at least two of numbers, and none named as a user or a value.
+    """
     if list(found) == [str(i) for i in range(len(found))]:  # no header, so no names that could be sensors'
         return None
     if options.user is not None or options.value is not None or options.date is not None:
@@ -225,13 +228,19 @@ def _fractions(found: Mapping[str, ColumnType], names: Sequence[str]) -> bool:
 
 
 def _one_of_three(found: Mapping[str, ColumnType]) -> bool:
-    """Whether a table is a user, a time and a value: with fractions in another column, whole numbers may be ids."""
+    """Return whether a table is a user, a time and a value.
+
+    If one column has fractions, one of whole numbers may be ids.
+    """
     whole = [n for n, kind in found.items() if kind in (ColumnType.INTEGER, ColumnType.TEXT_INTEGER)]
     return len(found) == 3 and len(whole) == 1
 
 
 def _long(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOptions) -> Long:
-    """One reading per row; the clock may have a separate column, and the user's id may be in the file's name."""
+    """Return the shape of a table with one reading per row.
+
+    The time of day may have its own column, and a file's name the id.
+    """
     pair = split_time(found, options.date, options.time)
     kinds = dict(found)
     time = options.time
@@ -271,7 +280,7 @@ def _kind(kind: ColumnType) -> str:
 def _time_and_value(
     raw: SourceTable, kinds: Mapping[str, ColumnType], time: str | None, value: str | None
 ) -> tuple[str, str]:
-    """Time and value of a table without users."""
+    """Return the columns of time and value of a table without users."""
     times = [time] if time else candidates("time", kinds, {}) or [n for n, kind in kinds.items() if kind in TIMES]
     times = times or [name for name in kinds if counts_from_1970(raw.sample.column(name))]
     chosen_time = present(kinds, _only("time", times, kinds), "time")

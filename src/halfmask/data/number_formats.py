@@ -1,9 +1,10 @@
-"""How numbers are written in a column of text: decimal point or comma, and what groups the thousands.
+"""Find how numbers are written in a column of text: decimal point or comma, and what groups thousands.
 
 A text may prove it (``0,5``, ``1.234,5``, ``1,234,567``) or leave it open (``1,234`` is 1.234 or 1234). One proof in
-the column settles it; a column without any is an error that shows both readings.
+the column decides. If there is none, the error shows both ways to read the column.
 
-Numbers may be dressed: ``1.2 kWh``, ``$3.50``, ``80 %``, ``0.5-`` and ``(0.5)`` for what is below zero.
+Numbers may have a unit or a sign of money (``1.2 kWh``, ``$3.50``, ``80 %``). Numbers below zero may be written as
+``0.5-`` or ``(0.5)``.
 """
 
 import re
@@ -30,7 +31,10 @@ DRESSED = (
 
 
 def undressed(text: str) -> str | None:
-    """Return the number in a text with a unit or accountants' signs; None if there is no number or no known unit."""
+    """Return the number in a text without its unit or accountants' signs.
+
+    None if there is none or its unit is unknown.
+    """
     found = re.fullmatch(DRESSED, text.replace(MINUS, "-"))
     if found is None or (found[1] == "(") != (found[4] == ")"):
         return None
@@ -42,14 +46,14 @@ def undressed(text: str) -> str | None:
 
 
 def unit_behind(text: str) -> str:
-    """Return the unit behind a number; empty if there is none, or if it is a sign of money."""
+    """Return the unit after a number; empty if there is none, or if it is a sign of money."""
     found = re.fullmatch(DRESSED, text.replace(MINUS, "-"))
     unit = (found[3] or "") if found and undressed(text) is not None else ""
     return "" if unit in "€$£¥" else unit
 
 
 def proof(decimal: str) -> str:
-    """Texts that can only be meant with this decimal sign."""
+    """Return the regular expression of texts that are possible only with this decimal sign."""
     d, other = re.escape(decimal), re.escape("," if decimal == "." else ".")
     fraction = rf"{_SIGN}(0?{d}\d+|\d+{d}(\d{{1,2}}|\d{{4,}})|\d{{4,}}{d}\d+)([eE][+-]?\d+)?"
     grouped = rf"{_SIGN}\d{{1,3}}([{other}{_GROUPS}]\d{{3}})+{d}\d+|{_SIGN}\d{{1,3}}({other}\d{{3}}){{2,}}"
@@ -57,7 +61,7 @@ def proof(decimal: str) -> str:
 
 
 def undecided(decimal: str) -> str:
-    """Texts such as ``1,234``: a fraction if this is the decimal sign, thousands if it is not."""
+    """Return the pattern of texts such as ``1,234``: fractions if this is the decimal sign, else thousands."""
     return rf"{_SIGN}[1-9]\d{{0,2}}{re.escape(decimal)}\d{{3}}"
 
 
@@ -75,9 +79,9 @@ TESTS = {
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """The decimal sign of a column, whether other signs may group its thousands, and why this was concluded.
+    """The decimal sign of a column, whether other signs may group its thousands, and the evidence.
 
-    ``whole``: the first numbers are all whole, so that a point further down may group thousands.
+    ``whole``: all numbers of the sample are whole, so that a point further down may group thousands.
     """
 
     decimal: str = "."
@@ -88,7 +92,7 @@ class NumberFormat:
 
     @property
     def plain(self) -> bool:
-        """Return whether an engine reads these numbers as they are."""
+        """Return whether an engine can read these numbers without conversion."""
         return self.decimal == "." and not self.grouped and not self.dressed
 
     def pattern(self) -> str:
@@ -97,7 +101,7 @@ class NumberFormat:
         return rf"{_SIGN}(\d+|[1-9]\d{{0,2}}([{groups}]\d{{3}})+)?({re.escape(self.decimal)}\d*)?([eE][+-]?\d+)?"
 
     def bare(self, text: str) -> str:
-        """Return an expression of the number in a text without what surrounds it; empty if there is none."""
+        """Return an expression of the number in a text, without unit and signs; empty if there is no number."""
         if not self.dressed:
             return f"trim({text})"
         plain = f"replace(trim({text}), {literal(MINUS)}, '-')"
@@ -105,18 +109,18 @@ class NumberFormat:
         return f"concat({sign}, trim({extract(plain, f'^{DRESSED}$', 2)}))"
 
     def unit(self, text: str) -> str:
-        """Return an expression of the unit behind a number."""
+        """Return an expression of the unit after a number."""
         return extract(f"replace(trim({text}), {literal(MINUS)}, '-')", f"^{DRESSED}$", 3)
 
     def cleaned(self, text: str) -> str:
-        """Return the text as an engine reads it."""
+        """Return an expression of the number in a form that an engine can cast."""
         for sign in ("." if self.decimal == "," else ",") + _GROUPS:
             text = f"replace({text}, {literal(sign)}, '')"
         return text if self.decimal == "." else f"replace({text}, ',', '.')"
 
 
 def is_local_number(text: str) -> bool:
-    """Return whether a text is a number in one of the two ways of writing, also with a unit."""
+    """Return whether a text is a number with a decimal point or a decimal comma, with or without a unit."""
     bare = undressed(text) or ""
     return bool(re.fullmatch(NUMBER, bare)) and any(letter.isdigit() for letter in bare)
 
@@ -148,7 +152,7 @@ def number_format(
 
 
 def _doubtful(found: dict[str, int]) -> bool:
-    """Points that might group thousands: never with one, two or four digits behind them, or with none before them."""
+    """Return whether points may group thousands: always three digits follow, and at least one precedes."""
     return bool(found["maybe point"] and not found["point"])
 
 

@@ -1,7 +1,7 @@
-"""The clock that offsets in texts show: ``2026-07-01T00:30+02:00`` is of a day that begins at 22:00 UTC.
+"""Find the clock that offsets in texts show: ``2026-07-01T00:30+02:00`` belongs to a day that begins at 22:00 UTC.
 
-One offset throughout is a clock by itself. Several are the clock of a zone if that zone has each of them at the times
-that are written with it, as +01:00 and +02:00 are where clocks change. All zones that fit give the same wall clock.
+If all texts have one offset, that is the clock. If there are several, the clock is that of a zone which has each offset
+at the times written with it, such as +01:00 in winter and +02:00 in summer. All zones that fit give one wall clock.
 """
 
 import re
@@ -32,7 +32,7 @@ _NAMED = re.compile(r"\[([A-Za-z_/]+)\]$")
 
 @dataclass(frozen=True)
 class Stretch:
-    """The times of one written day that have one offset: seconds ahead of UTC, and the first and last instant."""
+    """The times written with one date and one offset: seconds ahead of UTC, and the first and last instant."""
 
     ahead: int
     first: int
@@ -41,10 +41,10 @@ class Stretch:
 
 
 def own_clock(raw: SourceTable, name: str, text: str, sample: Sequence[str]) -> str:
-    """Return the zone, or the fixed offset, whose wall clock the times of a column are written in.
+    """Return the zone, or the fixed offset, in whose wall clock the times of a column are written.
 
-    ``text`` is an expression of the texts, ``sample`` the first of them. The whole column is asked; it is an error if
-    no clock shows all of its offsets.
+    ``text`` is an expression of the texts, ``sample`` the first of them. The whole column is read. It is an error if no
+    zone has all of its offsets.
     """
     offsets = {_offset(each) for each in sample}
     first = min(offsets)
@@ -57,7 +57,7 @@ def own_clock(raw: SourceTable, name: str, text: str, sample: Sequence[str]) -> 
 
 
 def clock_of(name: str, stretches: Sequence[Stretch], named: Sequence[str] = ()) -> str:
-    """Return the clock that has each offset at its times; ``named`` are zones that the texts themselves name."""
+    """Return the clock that has each offset at its times; ``named`` are zones that the texts name."""
     offsets: Counter[int] = Counter()
     for each in stretches:
         offsets[each.ahead] += each.rows
@@ -77,7 +77,7 @@ def clock_of(name: str, stretches: Sequence[Stretch], named: Sequence[str] = ())
 
 
 def stretch_of(text: str) -> Stretch:
-    """Return a text with an offset as a stretch of one time."""
+    """Return a text with an offset as a stretch that has only this time."""
     found = re.fullmatch(ZONED_TIME, text.strip())
     if found is None:
         raise ReadingError(f"{text!r} is not an ISO time with an offset", kind="cell")
@@ -90,13 +90,13 @@ def stretch_of(text: str) -> Stretch:
 
 
 def fixed(ahead: int) -> str:
-    """Return a fixed offset as it is written; UTC for none."""
+    """Return a fixed offset as text, such as +05:30; UTC if it is 0."""
     minutes = abs(ahead) // 60
     return f"{'-' if ahead < 0 else '+'}{minutes // 60:02}:{minutes % 60:02}" if ahead else "UTC"
 
 
 def _stretches(raw: SourceTable, text: str) -> Iterator[Stretch]:
-    """The offsets of a whole column, by the days that are written with them."""
+    """Yield the stretches of a whole column: one for each written date and offset."""
     behind = extract(text, _BEHIND, 1)
     columns = {"offset": behind, "day": f"substr({text}, 1, 10)", "text": f"replace({text}, 'T', ' ')"}
     texts = raw.select(columns, ordered=False).filter(nw.col("offset") != "").group_by("offset", "day")
@@ -108,7 +108,7 @@ def _stretches(raw: SourceTable, text: str) -> Iterator[Stretch]:
 
 
 def _fitting(stretches: Sequence[Stretch], named: Sequence[str]) -> str | None:
-    """Return the first zone that has every offset at the times written with it."""
+    """Return the first zone that has every offset at the times written with it; None if there is none."""
     zones = available_timezones()
     for zone in dict.fromkeys((*named, *USUAL, *sorted(zones))):
         if zone in zones and all(
@@ -119,13 +119,13 @@ def _fitting(stretches: Sequence[Stretch], named: Sequence[str]) -> str | None:
 
 
 def _offset(text: str) -> str:
-    """Return the offset of a time; Z for all spellings of UTC, empty for none."""
+    """Return the offset in the text of a time; Z for all spellings of UTC, empty if there is none."""
     found = re.fullmatch(ZONED_TIME, text)
     return "" if found is None else "Z" if found[ZONE_GROUP][0] not in "+-" else found[ZONE_GROUP]
 
 
 def _ahead(offset: str) -> int:
-    """Return seconds ahead of UTC: of +02:00, +0200, +02 or Z."""
+    """Return how many seconds an offset is ahead of UTC; it is written as +02:00, +0200, +02 or Z."""
     if offset[0] not in "+-":
         return 0
     digits = f"{offset[1:].replace(':', '')}00"

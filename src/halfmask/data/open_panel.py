@@ -1,9 +1,9 @@
 """Open any source of readings as a panel.
 
-The stages are modules of this folder: `locate` finds files, `sniff` their format, `formats` open them as a table.
-Then `column_types` finds what columns hold, `columns` and `long_or_wide` which are user, time and value, `time_columns`
-and `value_columns` how these are written. `clean` makes the expressions that read them. `registers` turns the states
-of a counter into readings.
+Each stage is a module of this folder. `locate` finds files, `sniff` finds their format, and `formats` opens them as a
+table. `column_types` finds the types of columns. `columns` and `long_or_wide` choose user, time and value.
+`time_columns` and `value_columns` find how these are written. `clean` makes the expressions that read them. `registers`
+turns the states of a counter into readings.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,10 +32,10 @@ from halfmask.errors import OptionError, SourceError
 
 
 def open_panel(source: Any, options: ReadOptions | None = None, **said: Any) -> Panel:
-    """Return readings from a path, glob, folder, address, database or frame as a panel; only a few rows are read yet.
+    """Return the readings of a path, glob, folder, address, database or frame as a panel; only a few rows are read yet.
 
-    ``options``, or the arguments by name, are fields of `ReadOptions`. What they do not say is guessed from the first
-    rows, and from the whole column if these do not decide it; the panel's guesses say why.
+    ``options`` is a `ReadOptions`, whose fields can also be given as arguments. Other fields are guessed from the first
+    rows, or from the whole column if these do not decide; the panel's guesses say why.
     """
     chosen = options or ReadOptions(**said)
     if chosen.date_format is not None:
@@ -58,7 +58,7 @@ def open_panel(source: Any, options: ReadOptions | None = None, **said: Any) -> 
 
 
 def _fixed(raw: SourceTable, options: ReadOptions) -> Panel:
-    """Read a table of a format that fixes the columns."""
+    """Return the panel of a table whose format fixes the columns."""
     for name in ("wide", "user", "time", "value", "date"):
         if getattr(options, name):
             raise OptionError(f"`{name}` cannot be chosen: the format fixes the columns", kind="format", field=name)
@@ -68,7 +68,7 @@ def _fixed(raw: SourceTable, options: ReadOptions) -> Panel:
 
 
 def _long(table: Interpretation, shape: Long) -> Panel:
-    """Read a table that has one reading per row."""
+    """Return the panel of a table that has one reading per row."""
     columns, kinds = shape.columns, table.kinds
     unit = unit_column(table)
     roles = (columns.user, columns.date, columns.time, columns.value, unit)
@@ -92,7 +92,7 @@ def _long(table: Interpretation, shape: Long) -> Panel:
 
 
 def _wide(table: Interpretation, shape: Wide) -> Panel:
-    """Read a table that has several readings per row."""
+    """Return the panel of a table that has several readings per row."""
     names, kinds, tz = list(shape.offsets), table.kinds, table.options.tz if shape.running else None
     keys = [_user(table, shape.user)] if shape.user is not None else []
     users = [rule.sql for rule in keys] or list(map(literal, names))

@@ -1,4 +1,4 @@
-"""From what a caller gave to a table that an engine reaches, with any columns: locate, sniff, open."""
+"""Open what a caller names as a table that an engine can query: find the files, find their format, open them."""
 
 import os
 from typing import Any

@@ -1,4 +1,4 @@
-"""Options of how a source is read."""
+"""Options that say how a source is read."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,20 +10,20 @@ DECIMALS = (".", ",")
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What a caller can say about a source. What is None is guessed; the panel's guesses say how.
+    """What a caller can say about a source. A field that is None is guessed; the panel's guesses say how.
 
-    ``user``, ``time``, ``value``  columns; ``user`` may be ``@file`` or ``@folder``: the id is in the name
-    ``date``         the column with the day, if ``time`` holds only the clock
+    ``user``, ``time``, ``value``  columns; ``user`` may be ``@file`` or ``@folder`` if the id is in the name
+    ``date``         the column with the day, if ``time`` holds only the time of day
     ``format``       auto, or one of `formats.names`
     ``table``, ``sheet``  which part of a database or workbook
     ``sql``          a query; it calls a source ``readings`` if that is not a database
-    ``wide``         one column per sensor, and one for the time
-    ``tz``           zone whose wall clock counts, for times that have a zone
-    ``decimal``      ``.`` or ``,``
-    ``date_format``  as for strptime: ``%d/%m/%Y %H:%M``
-    ``encoding``     of text files
-    ``skip``         lines before the header
-    ``unit``         of the values (``kWh``), or from which to which (``Wh:kWh``)
+    ``wide``         the table has one column per sensor, and one for the time
+    ``tz``           the zone whose wall clock counts, for times that have a zone
+    ``decimal``      the decimal sign, ``.`` or ``,``
+    ``date_format``  how dates are written, as for strptime: ``%d/%m/%Y %H:%M``
+    ``encoding``     the encoding of text files
+    ``skip``         the number of lines before the header
+    ``unit``         the unit of the values (``kWh``), or a conversion (``Wh:kWh``)
     ``register``     True: values are the states of a counter, of which differences are taken; False: they are not
     """
 

@@ -1,4 +1,4 @@
-"""Other columns than user, time and value that change what a row means: row numbers, kinds of readings, quality."""
+"""Find other columns that change what a row means: row numbers, kinds of readings, marks of quality."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -28,7 +28,10 @@ _BETWEEN = "\x1f"
 
 
 def row_numbers(sample: pa.Table, found: Mapping[str, ColumnType]) -> list[str]:
-    """Return row numbers: columns that go up by one with every row while times change. They identify no users."""
+    """Return the columns that number the rows: they grow by one with every row while times change.
+
+    They identify no users.
+    """
     if list(found) == [str(i) for i in range(len(found))]:  # no header, so no names that could be those of values
         return []
     times = [name for name, kind in found.items() if kind in TIMES | CLOCKS or role_of(name, kind) == "time"]
@@ -53,7 +56,7 @@ _LINKS = frozenset(("of", "is", "the", "number", "no"))
 
 
 def beside_time(sample: pa.Table, found: Mapping[str, ColumnType]) -> list[str]:
-    """Return columns of numbers that describe the time and are not readings: hours, weekdays, counts from 1970."""
+    """Return the columns of numbers that describe the time and are not readings: hours, weekdays, counts from 1970."""
     parts = [
         name
         for name, kind in found.items()
@@ -70,12 +73,15 @@ _BAD = frozenset(("bad", "invalid", "error", "fault", "faulty", "questionable", 
 
 
 def is_flag(name: str) -> bool:
-    """Return whether a column is named as one that says how good a reading is."""
+    """Return whether a column's name says that it marks the quality of readings."""
     return bool(_FLAGS & set(words(name)))
 
 
 def flagged(sample: pa.Table, found: Mapping[str, ColumnType], used: frozenset[str]) -> list[str]:
-    """Return notes on columns that call some readings bad: these are used unless a query leaves them out."""
+    """Return notes on columns that mark some readings as bad.
+
+    These readings are used unless a query leaves them out.
+    """
     flags = [n for n, kind in found.items() if n not in used and kind is ColumnType.TEXT and is_flag(n)]
     bad = {name: sum(bool(_BAD & set(words(text))) for text in texts(sample.column(name))) for name in flags}
     return [
@@ -88,9 +94,9 @@ def flagged(sample: pa.Table, found: Mapping[str, ColumnType], used: frozenset[s
 def check_sorts(
     raw: SourceTable, found: Mapping[str, ColumnType], user: str, value: str | None, used: frozenset[str]
 ) -> None:
-    """Raise an error if a user has readings of several kinds, by a column that is not used.
+    """Raise an error if a user has several kinds of readings by a column that is not used.
 
-    ``user`` is an expression. A column that is the same for all readings of a user, as a tariff, is none of these.
+    ``user`` is an expression. A column that is constant for each user, such as a tariff, does not count.
     """
     sorts = [
         name
@@ -117,7 +123,7 @@ def check_sorts(
 
 
 def check_user_column(raw: SourceTable, name: str) -> None:
-    """Raise an error if the column that is left for the user is named as one of kinds of readings."""
+    """Raise an error if the name of the column chosen for the user says that it holds kinds of readings."""
     kinds = [kind for kind in raw.distinct(quote(name)) if kind] if _is_sort(name) else []
     if len(kinds) > 1:
         raise ColumnError(
@@ -133,5 +139,5 @@ def _is_sort(name: str) -> bool:
 
 
 def _each(raw: SourceTable, name: str, kinds: Sequence[str]) -> str:
-    """Return the queries that read one kind of readings each."""
+    """Return the queries that each read one kind of readings."""
     return " or ".join(Queries(raw.origin).where(f"{text_of(name)} in {in_list([kind])}") for kind in kinds[:4])

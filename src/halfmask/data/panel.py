@@ -1,4 +1,4 @@
-"""A panel: readings of many users over time, wherever they lie, as one lazy frame."""
+"""A panel: readings of many users over time as one lazy frame, wherever they are stored."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator
@@ -18,9 +18,9 @@ Quick = Callable[[], Generator[pa.RecordBatch]]
 
 @dataclass(frozen=True)
 class Guess:
-    """One thing that was concluded about a source: what, why, and the option that overrules it.
+    """One conclusion about a source, the evidence for it, and the option that overrules it.
 
-    ``sure``: by its name or by a proof; else because nothing else was left, which the readings have to bear out.
+    ``sure``: whether a name or a proof shows it. If not, it was the only choice left, and the readings are checked.
     """
 
     what: str
@@ -31,7 +31,7 @@ class Guess:
 
 
 class Engine(ABC):
-    """What a panel needs of the machinery under its frame, beyond Narwhals' expressions."""
+    """What a panel needs from the engine under its frame, in addition to Narwhals' expressions."""
 
     name: str
 
@@ -41,48 +41,54 @@ class Engine(ABC):
 
     @abstractmethod
     def collect(self, frame: nw.LazyFrame[Any]) -> pa.Table:
-        """Run a query whose result is small enough to hold."""
+        """Run a query whose result fits into memory."""
 
     @abstractmethod
     def misread(self, error: Exception) -> bool:
-        """Return whether a query failed on a reading that it could not take, and on nothing else."""
+        """Return whether a query failed because a reading could not be read, and for no other reason."""
 
     @abstractmethod
     def keep(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-        """Run a query now and keep its result on the engine, for the queries that follow."""
+        """Run a query now and keep its result on the engine for later queries."""
 
     @abstractmethod
     def map_users(
         self, frame: nw.LazyFrame[Any], groups: int, work: Callable[[Iterator[pa.RecordBatch]], T]
     ) -> Iterator[T]:
-        """What ``work`` makes of each group of users: a user's rows are all in one group.
+        """Return the results of ``work`` for each group of users; all rows of a user are in one group.
 
-        There are ``groups`` groups; of 1, Spark makes as many as suit the number of rows.
+        ``groups`` is the number of groups. If it is 1, Spark chooses as many as suit the number of rows.
         """
 
     @abstractmethod
     def batches(self, frame: nw.LazyFrame[Any]) -> Generator[pa.RecordBatch]:
-        """Run a query and stream its result; the whole of it is never in memory."""
+        """Run a query and stream its result, which is never in memory as a whole."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Readings as a lazy frame of three columns, and what was assumed to get there.
+    """Readings as a lazy frame of three columns, and what was assumed to read them.
 
-    ``user``   string or integer; null where the source names none
-    ``time``   Int64, microseconds of local wall-clock time since 1970-01-01T00:00; null where unknown
-    ``value``  Float64; null, NaN and infinities are still in it
+    The columns of ``frame``:
 
-    ``ordered`` is the same frame with a fourth column ``order`` (Int64) that grows in the order of the
-    source; it costs more, and serves only to tell the first of two duplicates from the last.
-    ``unit`` is that of the values, if it is known. ``quantity`` is what they are of if they do not add up, such as
-    temperatures (`averaged_quantities`).
-    ``register``: whether values were the states of a register, None where
-    nobody said; then ``losses`` counts the states that gave no reading, by reason.
-    ``guesses`` say what was concluded about the source, and why; ``notes`` are those worth a line every time.
-    ``quick`` streams the same frame by a reader that fails on what is not written as the first rows are, where there is
-    such: its numbers count only if it comes to its end. ``guard`` wraps every query: it turns the engine's failure into
-    an error that names file and row. ``queries`` read a part of the source.
+    ``user``   string or integer; null if the source does not name one
+    ``time``   Int64, microseconds of local wall-clock time since 1970-01-01T00:00; null if unknown
+    ``value``  Float64; null, NaN and infinities are not removed
+
+    The other fields:
+
+    ``ordered``   the frame with a column ``order`` (Int64) that grows in the order of the source; it costs more, and
+                  serves only to find the first and the last of duplicates
+    ``unit``      the unit of the values, if it is known
+    ``quantity``  what the values measure if they do not add up, such as temperatures (`averaged_quantities`)
+    ``register``  whether values were the states of a register; None if nobody said
+    ``losses``    of a register: counts the states that gave no reading, by reason
+    ``guesses``   what was concluded about the source, and why
+    ``notes``     conclusions that are worth a line every time
+    ``quick``     streams the frame by a faster reader, which fails on what is not written like the first rows; its
+                  numbers count only if it reaches the end; None if there is no such reader
+    ``guard``     wraps every query: it turns an engine's failure into an error that names file and row
+    ``queries``   read a part of the source
     """
 
     frame: nw.LazyFrame[Any]

@@ -1,4 +1,4 @@
-"""The sampling step of a panel: the most common distance between successive readings of a user."""
+"""Find the sampling step of a panel: the most common distance between successive readings of a user."""
 
 from collections.abc import Generator
 from contextlib import closing
@@ -28,7 +28,7 @@ def head(panel: Panel) -> pa.Table:
 
 
 def _first(batches: Generator[pa.RecordBatch]) -> pa.Table:
-    """Return the first rows of a stream that is then closed."""
+    """Return the first rows of a stream, and close it."""
     found, rows = [], 0
     with closing(batches):
         for batch in batches:
@@ -41,7 +41,7 @@ def _first(batches: Generator[pa.RecordBatch]) -> pa.Table:
 
 
 def step_of(rows: pa.Table) -> int | None:
-    """Return the most common positive distance in time between two successive readings of a user."""
+    """Return the most common positive time between two successive readings of a user; None if there is none."""
     codes = np.asarray(rows["user"].combine_chunks().dictionary_encode().indices)
     times = np.asarray(rows["time"])
     order = np.lexsort((times, codes))
@@ -54,7 +54,7 @@ def step_of(rows: pa.Table) -> int | None:
 
 
 def of_some_users(panel: Panel, users: pa.Array, *more: str) -> pa.Table:
-    """User, time and ``more`` of all readings of some users, from the whole of the source."""
+    """Return user, time and ``more`` of all readings of some users, from the whole source."""
     wanted = panel.engine.table(pa.table({"user": users}))
     placed = panel.frame.filter(~nw.col("time").is_null()).select("user", "time", *more)
     return panel.collect(placed.join(wanted, on="user", how="semi"))

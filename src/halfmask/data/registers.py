@@ -1,6 +1,6 @@
-"""Meters that count on: from the states of a register to what was used between two of them.
+"""Convert the states of meters that count on (registers) into what was used between two states.
 
-A difference belongs to the time of the earlier state: what was used from 23:30 to midnight is a reading of 23:30.
+A difference has the time of the earlier state: what was used from 23:30 to midnight is the reading of 23:30.
 """
 
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ USED, UNPLACED = -1, -2
 
 @dataclass(frozen=True)
 class Rising:
-    """Users whose values rise as those of a register do; ``others``: users whose values do not."""
+    """Users whose values rise as those of a register do; ``others`` are users whose values do not."""
 
     users: tuple[str, ...]
     others: tuple[str, ...]
@@ -38,8 +38,8 @@ class Rising:
 def registers(rows: pa.Table) -> Rising | None:
     """Return the users whose values are states of a register; None if there are none.
 
-    If no user has enough changes to decide, those of all users count together. If other users have values that do not
-    rise, a register has to rise for two days, which no temperature does.
+    If no user has enough changes to decide, the changes of all users count together. If the values of other users do
+    not rise, a register must rise for two days, which no temperature does.
     """
     coded = rows["user"].combine_chunks().dictionary_encode()
     names, codes = [str(name) for name in coded.dictionary.to_pylist()], np.asarray(coded.indices)
@@ -67,7 +67,7 @@ def registers(rows: pa.Table) -> Rising | None:
 def _rises(values: FloatArray, change: FloatArray) -> bool:
     """Return whether values never fall, except at a rare reset, and are large compared with their changes.
 
-    At most 1 in 50 changes goes down, and the middle value is above 20 times the middle change.
+    At most 1 in 50 changes is negative, and the median value is above 20 times the median change.
     """
     moved = change[change != 0]
     if 50 * int((moved < 0).sum()) > len(moved):
@@ -76,11 +76,17 @@ def _rises(values: FloatArray, change: FloatArray) -> bool:
 
 
 def differences(panel: Panel, step: int | None) -> Panel:
-    """Return the panel of what was used between two states, each on the time of the earlier one.
+    """Return the panel of what was used between two states, each at the time of the earlier one.
 
-    ``losses`` counts the states that give no reading: the first of each user (it closes no interval), those after a gap
-    (the difference is of several steps), after a reset (the counter went back to nought; one that rolled over at a
-    power of ten is carried on instead), at the time of another, and without a value. Rows without user or time stay.
+    ``losses`` counts the states that give no reading, by reason:
+
+    - the first state of each user, because no interval ends with it
+    - a state after a gap: the difference is of several steps
+    - a state after a reset: the counter went back to zero (if it rolled over at a power of ten, the difference counts)
+    - a second state at one time
+    - a state without a value
+
+    Rows without user or time are kept.
     """
     told = _told(panel.frame, step)
     used = nw.col("reason") == USED
@@ -101,9 +107,10 @@ def differences(panel: Panel, step: int | None) -> Panel:
 
 
 def _told(rows: nw.LazyFrame[Any], step: int | None) -> nw.LazyFrame[Any]:
-    """Return every row with the state before it, what was used in between, and the reason if it gives no reading.
+    """Return every row with the state before it, the difference, and the reason if it gives no reading.
 
-    The source is read once: a query of DuckDB 2.0 that reads a large CSV file twice, once to sort it, never ends.
+    The source is read only once, because a query of DuckDB 2.0 that reads a large CSV file twice, once to sort it,
+    never ends.
     """
     placed = ~nw.col("user").is_null() & ~nw.col("time").is_null()
     finite = nw.when(nw.col("value").abs() <= LARGEST).then(nw.lit(USED)).otherwise(nw.lit(len(REASONS) - 1))

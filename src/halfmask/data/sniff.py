@@ -1,4 +1,4 @@
-"""Find out the format of files: by their first bytes, then by their names. Text that shows neither is taken for CSV."""
+"""Find the format of files: by their first bytes, then by their names. If text shows neither, it is read as CSV."""
 
 from collections import Counter
 from dataclasses import replace
@@ -16,7 +16,7 @@ _ABOUT = ("readme", "license", "licence", "notice", "changelog", "metadata", "ma
 
 
 def sniff(found: SourceFiles, asked: str) -> tuple[Format, SourceFiles]:
-    """Return the format asked for, or the one that all files have, and the files that are of it."""
+    """Return the format asked for, or the one that all files have; and the files of this format."""
     if asked not in (AUTO, *names()):
         raise OptionError(f"`format` {asked!r} is not one of {', '.join((AUTO, *names()))}", field="format")
     if asked != AUTO and not formats()[asked].extensions:
@@ -40,7 +40,7 @@ def sniff(found: SourceFiles, asked: str) -> tuple[Format, SourceFiles]:
 
 
 def _of_folder(files: tuple[str, ...], asked: str) -> list[str]:
-    """Return the files of a folder that may hold readings of the format, by their names."""
+    """Return the files of a folder that may hold readings in the format, by their names."""
     if asked == AUTO:
         wanted = [file for file in files if (named := by_extension(file)) and not named.database]
     else:
@@ -66,7 +66,7 @@ def _one_of(source: str, counts: Counter[str]) -> Format:
 
 
 def format_of(file: str) -> Format:
-    """Return the format of a file; its first bytes count for more than its name."""
+    """Return the format of a file. If its first bytes and its name disagree, the bytes decide."""
     try:
         with open(file, "rb") as opened:
             head = opened.read(_HEAD_BYTES)

@@ -1,4 +1,4 @@
-"""Readings before they are read as such: a table that an engine holds or reaches, whatever its columns."""
+"""A table of an engine before its columns are interpreted as readings."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,7 @@ MOST_TEXTS = 1_000
 
 @dataclass(frozen=True)
 class CellPlace:
-    """Where in the source a reading stands, and what stands there: the file if there is one, the data row from 1."""
+    """The place of a cell in the source and its text: the file, if there is one, and the data row, counted from 1."""
 
     file: str | None
     row: int
@@ -34,9 +34,9 @@ class CellPlace:
 
 @dataclass(frozen=True)
 class RowTimes:
-    """When the values in a row are of: ``base``, an expression, plus ``offsets``, one for each value, or none at all.
+    """The times of the values in a row: ``base``, an expression, plus one of ``offsets`` per value, if there are any.
 
-    ``zone``: the base is an instant, and what that zone's clock shows then is the time.
+    ``zone``: if it is named, the base is an instant, and the time is what the zone's clock shows then.
     """
 
     base: str
@@ -44,18 +44,20 @@ class RowTimes:
     zone: str | None = None
 
     def of(self, base: str, offset: str) -> str:
-        """Return the time from the columns that hold the two."""
+        """Return the time, from the expressions of base and offset."""
         moment = f"({base} + {offset})" if self.offsets else base
         return wall_clock(moment, self.zone) if self.zone else moment
 
 
 class SourceTable(ABC):
-    """A table of an engine, a sample of it, and the way from a query's failure back to the row at fault.
+    """A table of an engine with a sample of it. From a query's failure it finds the row at fault.
 
-    ``partitions`` are the columns that come from folder names (``day=2026-01-31``), not from the files; ``units`` those
-    that a row under the header names. ``workplace`` is a temporary folder that lives with the table. ``by_blocks``
-    gives what reads three columns by Arrow, and fails on what is not written as they say; None where nothing does.
-    ``origin`` is what a query of a caller has behind FROM. ``rules``: how the columns are read, if the format fixes it.
+    ``partitions``  the columns that come from folder names (``day=2026-01-31``), not from the files
+    ``units``       the units that a row under the header names
+    ``workplace``   a temporary folder that exists as long as the table
+    ``by_blocks``   returns a function that reads three columns by Arrow, and fails on cells of other types; or None
+    ``origin``      what a caller's query has after FROM
+    ``rules``       how the columns are read, if the format fixes it
     """
 
     engine: Engine
@@ -74,22 +76,22 @@ class SourceTable(ABC):
 
     @abstractmethod
     def frame(self, columns: str, shown: str = "*", *, ordered: bool = False) -> nw.LazyFrame[Any]:
-        """``SELECT shown FROM (SELECT columns FROM the table)``; ``ordered`` adds ``order`` to both."""
+        """Return ``SELECT shown FROM (SELECT columns FROM the table)``; ``ordered`` adds ``order`` to both."""
 
     @abstractmethod
     def of_parts(self, columns: str, rest: str = "") -> pa.Table:
-        """``SELECT columns FROM the table rest``, run on each part of the table by itself; the rows of all parts."""
+        """Return the rows of ``SELECT columns FROM the table rest``, run on each part of the table by itself."""
 
     def select(self, expressions: Mapping[str, str], *, ordered: bool) -> nw.LazyFrame[Any]:
-        """Return the named expressions of every row, with ``order`` if asked for."""
+        """Return the named expressions of every row, with ``order`` if ``ordered``."""
         return self.frame(", ".join(f"{sql} AS {quote(name)}" for name, sql in expressions.items()), ordered=ordered)
 
     def unpivot(
         self, users: Sequence[str], times: RowTimes, values: Sequence[str], *, ordered: bool
     ) -> nw.LazyFrame[Any]:
-        """``user, time, value``: a row for every row of the table and every value in it, with its user and time.
+        """Return ``user, time, value`` with a row for every value of every row of the table.
 
-        One expression for the user serves all values.
+        If there is one expression for the user, it serves all values.
         """
         user = users[0] if len(users) == 1 else f"unnest([{', '.join(users)}])"
         offset = f"unnest([{', '.join(map(str, times.offsets))}])" if times.offsets else "0"
@@ -99,28 +101,28 @@ class SourceTable(ABC):
         return self.frame(columns, shown, ordered=ordered)
 
     def distinct(self, text: str) -> dict[str, int]:
-        """The texts of an expression, without blanks around them, and how often each occurs; null is an empty text."""
+        """Return the texts of an expression, stripped, and how often each occurs; null counts as an empty text."""
         text = f"coalesce(trim(CAST({text} AS VARCHAR)), '')"
         found = self.of_parts(f"{text} AS text, count(*) AS rows", f"GROUP BY ALL ORDER BY text LIMIT {MOST_TEXTS}")
         rows = found.group_by("text").aggregate([("rows", "sum")]).sort_by("text").slice(0, MOST_TEXTS)
         return dict(zip(rows["text"].to_pylist(), rows["rows_sum"].to_pylist(), strict=True))
 
     def count(self, conditions: Sequence[str]) -> list[int]:
-        """In how many rows each condition holds."""
+        """Return for each condition the number of rows that meet it."""
         counts = ", ".join(f"count(*) FILTER (WHERE {condition}) AS n{i}" for i, condition in enumerate(conditions))
         return [sum(column.to_pylist()) for column in self.of_parts(counts).columns]
 
     @abstractmethod
     def first(self, condition: str, shown: str) -> CellPlace | None:
-        """Return the first row where a condition holds, and the text of ``shown`` there."""
+        """Return the first row that meets a condition, with the text of ``shown`` in it; None if no row does."""
 
     @abstractmethod
     def fatal(self, error: Exception) -> RunError | None:
-        """Return the error for a failure of the machine, not of the source: out of memory, interrupted, engine gone."""
+        """Return the error for a failure of the machine, such as too little memory; None for other failures."""
 
     @abstractmethod
     def explain(self, error: Exception) -> HalfmaskError:
-        """What went wrong, for a failure that no single reading accounts for."""
+        """Return the error for a failure that is not due to a single reading."""
 
     def keep(self, columns: Sequence[str]) -> None:  # noqa: B027 (most tables read only what is asked for anyway)
-        """Nothing but these columns will be asked for from now on."""
+        """Keep only these columns, because no later query needs others."""

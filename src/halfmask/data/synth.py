@@ -58,10 +58,10 @@ OFFICE_DAY = np.interp(np.arange(SLOTS) / 2, [0, 6, 9, 17, 21, 24], [0.5, 0.5, 1
 
 @dataclass(frozen=True)
 class UserType:
-    """One type of user: its number in the trial, its mean, the spread of its users' means, its rhythm.
+    """One type of user: its number in the trial, its mean, the spread of its users' means, and its rhythm.
 
-    ``spread`` pairs probabilities with long-run means; between them the logarithm of the mean is linear in
-    the normal score, so two points make a lognormal law.
+    ``spread`` pairs probabilities with long-run means. Between them the logarithm of the mean is linear in the normal
+    score, so two points define a lognormal law.
     """
 
     name: str
@@ -115,12 +115,14 @@ def synth(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> None:
-    """Write a panel like the paper's to one Parquet file: ``user``, ``time``, ``value``, by user then time.
+    """Write a panel like the paper's to one Parquet file: ``user``, ``time``, ``value``, ordered by user, then time.
 
-    Exactly ``users * days * 48`` rows from 2009-07-14 00:00; a missing reading is a row without a value. Months and
-    days of week are taken relative to the days asked for, so that a short panel keeps each type's mean. Equal
-    arguments give equal bytes with any number of ``workers`` (default: one a core). ``progress`` is called
-    with the users written so far and all users; what it raises ends the run, with nothing left behind.
+    It has exactly ``users * days * 48`` rows from 2009-07-14 00:00; a missing reading is a row without a value. Months
+    and days of week are taken relative to the chosen days, so that a short panel keeps each type's mean. Equal
+    arguments give equal bytes with any number of ``workers`` (default: one per core).
+
+    ``progress`` is called with the number of users written and the number of all users. If it raises an exception, the
+    run ends and leaves no file.
     """
     workers = (os.cpu_count() or 1) if workers is None else workers
     _check("users", users, 1, np.iinfo(np.int32).max - FIRST_ID)
@@ -141,16 +143,19 @@ def _check(name: str, value: int, low: int, high: int | None) -> None:
 
 
 def _types(users: int, seed: int) -> NDArray[np.intp]:
-    """Index into ``TYPES`` for each user: shares rounded cumulatively, in random order."""
+    """Return an index into ``TYPES`` for each user.
+
+    The types' shares are rounded cumulatively, their order is random.
+    """
     shares = np.cumsum([0, *(kind.allocated for kind in TYPES)])
     counts = np.diff(np.rint(users * shares / shares[-1]).astype(np.intp))
     return stream(seed, "synth.types").permutation(np.repeat(np.arange(len(TYPES)), counts))
 
 
 def _levels(kind: UserType, users: int, rng: np.random.Generator) -> FloatArray:
-    """Long-run means: one draw from each of ``users`` equally likely strata, scaled to the type's mean.
+    """Return long-run means: one draw from each of ``users`` equally likely strata, scaled to the type's mean.
 
-    Strata keep quantiles and mean where they belong in small panels too; independent draws would not.
+    Strata keep quantiles and mean right in small panels too; independent draws would not.
     """
     probabilities, means = np.array(kind.spread).T
     scores = ndtri((rng.permutation(users) + rng.random(users)) / users)
@@ -160,7 +165,7 @@ def _levels(kind: UserType, users: int, rng: np.random.Generator) -> FloatArray:
 
 
 def _calendar(kind: UserType, days: int) -> FloatArray:
-    """Month times day of week, relative to their mean over the panel's days."""
+    """Return the factor of each day: month times day of week, relative to the mean over the panel's days."""
     dates = FIRST_DAY + np.arange(days)
     month = dates.astype("datetime64[M]").astype(int) % 12
     sunday_first = (dates.astype(int) + 4) % 7
@@ -170,9 +175,10 @@ def _calendar(kind: UserType, days: int) -> FloatArray:
 
 
 def _rhythms(shapes: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Daily shapes of mean 1, one row a user: the type's own plus the user's contrast and phase, to first order.
+    """Return daily shapes of mean 1, one row per user: the type's shape plus contrast and phase, to first order.
 
-    Both deviations have mean zero and enter linearly, so users' average is the type's shape exactly.
+    The user's deviations in contrast and phase have mean zero and enter linearly, so the users' average is exactly the
+    type's shape.
     """
     slopes = (np.roll(shapes, -1, axis=1) - np.roll(shapes, 1, axis=1)) / 2
     contrast = rng.uniform(-CONTRAST, CONTRAST, (len(shapes), 1))
@@ -183,9 +189,9 @@ def _rhythms(shapes: FloatArray, rng: np.random.Generator) -> FloatArray:
 
 @dataclass(frozen=True)
 class _Population:
-    """Who the users are, in a few bytes each; all else is drawn block by block from streams of their own.
+    """The users' properties, a few bytes per user. Readings are drawn block by block, each from its own random stream.
 
-    ``types`` and ``levels`` have one entry a user; ``calendars`` and ``shapes`` one row a type, of mean 1.
+    ``types`` and ``levels`` have one entry per user; ``calendars`` and ``shapes`` have one row per type, with mean 1.
     """
 
     seed: int
@@ -210,7 +216,7 @@ class _Population:
         return len(self.calendars[0])
 
     def readings(self, first: int, last: int) -> tuple[FloatArray, NDArray[np.bool_]]:
-        """Values and missing marks of users ``first`` to ``last`` (exclusive), by user then time."""
+        """Return values and marks of missing values of users ``first`` to ``last`` (exclusive), by user, then time."""
         rng, types, levels = stream(self.seed, "synth.readings", first), self.types[first:last], self.levels[first:last]
         shape = (last - first, self.days, SLOTS)
         missing = _remembering(rng, shape[:2], OUTAGE_MEMORY) < OUTAGE
@@ -223,7 +229,7 @@ class _Population:
 
 
 def _remembering(rng: np.random.Generator, shape: tuple[int, int], memory: float) -> FloatArray:
-    """Stationary standard normal AR(1) along the last axis: z_t = memory z_(t-1) + sqrt(1 - memory^2) e_t."""
+    """Return a stationary normal AR(1) process along the last axis: z_t = memory z_(t-1) + sqrt(1 - memory^2) e_t."""
     step = np.sqrt(1 - memory**2)
     noise = rng.standard_normal(shape)
     noise[:, 0] /= step
@@ -234,7 +240,7 @@ def _remembering(rng: np.random.Generator, shape: tuple[int, int], memory: float
 
 
 def _activity(rng: np.random.Generator, shape: tuple[int, int, int]) -> FloatArray:
-    """The standard normal z behind the bursts: a part that lasts the day and a part that fades in an hour or two."""
+    """Return the standard normal z behind the bursts: one part lasts the day, the other fades in an hour or two."""
     users, days, slots = shape
     lasting = rng.standard_normal((users, days, 1))
     fading = _remembering(rng, (users, days * slots), HALF_HOUR_MEMORY).reshape(shape)
@@ -244,7 +250,7 @@ def _activity(rng: np.random.Generator, shape: tuple[int, int, int]) -> FloatArr
 
 
 def _truncated_mean(slope: float, low: float, high: float) -> float:
-    """E[exp(slope (z - KNEE)); low < z < high] for standard normal z."""
+    """Return E[exp(slope (z - KNEE)); low < z < high] for standard normal z."""
     mass = ndtr(high - slope) - ndtr(low - slope)
     return float(np.exp(slope**2 / 2 - slope * KNEE) * mass)
 
@@ -257,10 +263,11 @@ BURST_MEAN = (
 
 
 def _burst(z: FloatArray) -> FloatArray:
-    """Factor of mean 1, growing with z: 0 below ``NOTHING``, then exp(slope (z - KNEE)) / mean, flat from ``CEILING``.
+    """Return a factor of mean 1 that grows with z.
 
-    The slope is ``BASE_SLOPE`` below the knee and ``PEAK_SLOPE`` above: the larger of the two lines, PEAK_SLOPE
-    being the steeper.
+    It is 0 below ``NOTHING``, then exp(slope (z - KNEE)) / mean, and constant from ``CEILING``. The slope is
+    ``BASE_SLOPE`` below the knee and ``PEAK_SLOPE`` above it: the larger of the two lines, because PEAK_SLOPE is
+    steeper.
     """
     score = np.minimum(z, CEILING)
     score -= KNEE
@@ -280,7 +287,7 @@ SCHEMA = pa.schema(
 
 
 def _write(path: Path, population: _Population, workers: int, progress: Progress | None) -> None:
-    """Draw blocks of users in threads (numpy and Arrow release the interpreter's lock), write them in order."""
+    """Draw blocks of users in threads (NumPy and Arrow release the interpreter's lock), and write them in order."""
     users = len(population.types)
     block = max(1, round(ROWS_A_GROUP / (population.days * SLOTS)))
     half_hours = FIRST_DAY.astype("datetime64[us]") + np.arange(population.days * SLOTS) * np.timedelta64(30, "m")

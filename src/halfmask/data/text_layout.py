@@ -1,6 +1,6 @@
 """Find the layout of a table in text: delimiter, header, units, and the lines before and after the table.
 
-Every cell stays text.
+Cells are not converted: each stays text.
 """
 
 import csv
@@ -28,11 +28,12 @@ Lines = list[tuple[int, list[str]]]
 
 @dataclass(frozen=True)
 class Layout:
-    """How the text is cut into cells.
+    """How a text is cut into cells.
 
-    ``skip`` lines are before the header, or before the first reading if ``header`` is False; they are ``skip_rows``
-    rows, of which cells may contain line breaks. ``footer`` lines after the table have fewer cells.
-    ``units`` are those of a row under the header.
+    ``skip``       the number of lines before the header, or before the first reading if ``header`` is False
+    ``skip_rows``  the number of rows that these lines make: a row's cells may contain line breaks
+    ``footer``     the number of lines after the table that have fewer cells
+    ``units``      the units in a row under the header
     """
 
     delimiter: str
@@ -133,7 +134,7 @@ def look(file: str, skip: int | None = None) -> Layout:
 
 
 def _rows(kept: Sequence[tuple[int, str]], delimiter: str) -> tuple[Lines, bool]:
-    """The rows of some lines, each with the number of its first, and whether cells go on over the end of a line."""
+    """Return the rows of some lines, each with the number of its first line, and whether cells span several lines."""
     blanks = delimiter == " "
     found: Lines = []
     reader = csv.reader((f"{line}\n" for _, line in kept), delimiter=delimiter, skipinitialspace=blanks)
@@ -150,7 +151,7 @@ def _rows(kept: Sequence[tuple[int, str]], delimiter: str) -> tuple[Lines, bool]
 
 
 def _trailing(rows: Lines, width: int) -> int | None:
-    """Return the line of a header that lacks the delimiter that ends every other line."""
+    """Return the line of a header that lacks the delimiter at the end of every other line; None if there is none."""
     if width < 3 or any(row[-1].strip() for _, row in rows if len(row) == width):
         return None
     before = [(at, row) for at, row in rows if len(row) == width - 1]
@@ -158,7 +159,7 @@ def _trailing(rows: Lines, width: int) -> int | None:
 
 
 def _head(file: str) -> list[str]:
-    """Return the first whole lines of a file, unpacked and decoded."""
+    """Return the first whole lines of a file, decompressed and decoded."""
     data = unpacked(file)
     text = data.decode("utf-8-sig", errors="replace")
     if "\0" in text:
@@ -186,7 +187,7 @@ def _footer(file: str, delimiter: str, width: int) -> int:
 
 
 def _delimiter(lines: Sequence[str]) -> str:
-    """Return the delimiter that cuts most lines into equally many cells; blanks only if no other cuts them at all.
+    """Return the delimiter that cuts most lines into equally many cells; blanks only if no other delimiter occurs.
 
     A comma between digits in every cell may be a decimal comma, so another delimiter is preferred.
     """
@@ -222,10 +223,11 @@ def _typed_columns(rows: Lines) -> list[int]:
 
 
 def _header(rows: Lines) -> tuple[tuple[int, list[str]] | None, tuple[int, list[str]] | None, int]:
-    """Return the row of names, the row of units and the line of the first reading.
+    """Return the row of names, the row of units (each with its line, or None) and the line of the first reading.
 
-    The first reading is the first row whose typed columns all hold times or numbers. Of the rows before it, the last
-    with the fewest times and numbers names the columns: ``time,1001,1002`` does, and ``1392 19503 0.14`` does not.
+    The first reading is the first row whose typed columns all hold times or numbers. Of the rows before it, the one
+    with the fewest times and numbers names the columns (the last if several have as few): ``time,1001,1002`` does, and
+    ``1392 19503 0.14`` does not.
     """
     typed = _typed_columns(rows)
     if len(rows) > 1 and _named_by_times(rows[0][1], rows[1][1]):
@@ -258,7 +260,7 @@ def _header(rows: Lines) -> tuple[tuple[int, list[str]] | None, tuple[int, list[
 
 
 def _named_by_times(first: Sequence[str], second: Sequence[str]) -> bool:
-    """Whether a row of many times is above one without times in these places: then there is one column per time."""
+    """Return whether columns are named by times: the first row has many, and the second has none in their places."""
     times = [i for i, cell in enumerate(first) if is_time(cell.strip())]
     return len(times) > max(2, len(first) // 2) and not any(is_time(second[i].strip()) for i in times)
 
@@ -287,7 +289,10 @@ def _are_units(row: Sequence[str]) -> bool:
 
 
 def _distinct(file: str, names: Sequence[str]) -> tuple[str, ...]:
-    """The header's names; one that is there again (in any case) is numbered, and one that is empty is its position."""
+    """Return the header's names.
+
+    A repeated name (in any case) gets a number, and an empty one is named by its position.
+    """
     seen: Counter[str] = Counter()
     result: list[str] = []
     for i, name in enumerate(name.strip() or str(i) for i, name in enumerate(names)):

@@ -1,4 +1,4 @@
-"""The columns of the time: one, or one of the day and one of the clock."""
+"""Read the columns of the time: one column, or one of the day and one of the time of day."""
 
 import re
 from collections import defaultdict
@@ -28,7 +28,10 @@ _WHOLE = (ColumnType.INTEGER, ColumnType.TEXT_INTEGER)
 
 @dataclass(frozen=True)
 class _Parts:
-    """What a number counts: parts of a day, of which a usual day has ``per_day``; ``running``: through a longer one."""
+    """How a column numbers the parts of a day, from ``first``; a usual day has ``per_day`` parts.
+
+    ``running``: whether the numbers run on through a day that is longer, because clocks go back.
+    """
 
     first: int
     per_day: int
@@ -36,9 +39,9 @@ class _Parts:
 
 
 def time_rules(table: Interpretation, name: str, clock: str | None, *, running: bool = False) -> list[Rule]:
-    """Return the rule of the column of times, and that of the column of clocks if there is one.
+    """Return the rule of the column of times, and that of the column of times of day if there is one.
 
-    ``running``: numbered parts of the day run on through the hour that occurs twice, in the zone of `tz`.
+    ``running``: whether numbered parts of the day run on through the hour that occurs twice in the zone `tz`.
     """
     column, kind = table.sample(name), table.kinds[name]
     spans = kind in TEXTS and any(start_of(text) != text for text in texts(column))
@@ -97,7 +100,7 @@ def _with_own_clock(table: Interpretation, name: str, rule: TimeRule, sample: Se
 
 
 def _parts_of_day(table: Interpretation, name: str) -> "_Parts":
-    """Return what a column of numbers counts: hours, half-hours or quarters of a day, from 0 or from 1."""
+    """Return how a column numbers the hours, half-hours or quarters of an hour of a day, from 0 or from 1."""
     quoted = operand(name, table.sample(name))
     number = f"TRY_CAST({quoted} AS BIGINT)"
     limits = (24, 25, 48, 50, 96, 100)
@@ -122,7 +125,7 @@ def _parts_of_day(table: Interpretation, name: str) -> "_Parts":
 
 
 def _clock(table: Interpretation, name: str, part: "_Parts | None") -> tuple[str, str]:
-    """Return expressions of the microseconds from midnight in a column, and of whether a cell cannot be read."""
+    """Return an expression of the microseconds from midnight, and one of whether a cell cannot be read."""
     kind = table.kinds[name]
     quoted = operand(name, table.sample(name))
     first, per_day = (part.first, part.per_day) if part else (0, 24)

@@ -1,8 +1,8 @@
-"""Any way of writing a time, as microseconds of the local wall clock.
+"""Read times in any notation, as microseconds of the local wall clock.
 
-A zone-less time is the wall clock already. A time with a zone (a zoned timestamp, ISO text with an offset or Z,
-an epoch number) is an instant, and becomes the wall clock of ``tz``. If none is given, texts with an offset keep the
-clock they are written in (`offsets`), and all others become that of UTC.
+A time without a zone is the wall clock already. A time with a zone (a zoned timestamp, ISO text with an offset or Z, an
+epoch number) is an instant, and becomes the wall clock of ``tz``. If ``tz`` is not named, texts with an offset keep the
+clock they are written in (`offsets`), and all other instants become the wall clock of UTC.
 """
 
 import re
@@ -41,11 +41,14 @@ _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 @dataclass(frozen=True)
 class TimeRule:
-    """How a column is read as a time: its kind, the unit if it counts from 1970, and the zone of the wall clock.
+    """How a column is read as a time.
 
-    ``zoned``: the times are instants, not wall-clock times. ``tz``, a zone or a fixed offset (+05:30), matters only for
-    instants. ``formats`` are those of strptime if the times are not ISO. ``grain`` are the seconds to which a sheet's
-    days are rounded. ``spans``: a cell may contain two times, of which the first counts.
+    ``unit``     the unit of numbers that count from 1970
+    ``zoned``    whether the times are instants, not wall-clock times
+    ``tz``       for instants, the zone or fixed offset (+05:30) of the wall clock
+    ``formats``  strptime formats, if the times are not in ISO form
+    ``grain``    the number of seconds to which the days of a sheet are rounded
+    ``spans``    whether a cell may contain two times, of which the first counts
     """
 
     kind: ColumnType
@@ -58,11 +61,11 @@ class TimeRule:
     spans: bool = False
 
     def sql(self, column: str, cast: str = "CAST") -> str:
-        """Return microseconds of local wall-clock time.
+        """Return an expression of the wall clock in microseconds.
 
-        If a cell cannot be read, ``CAST`` fails and ``TRY_CAST`` gives null.
+        On an unreadable cell ``CAST`` fails, ``TRY_CAST`` gives null.
 
-        A header that occurs again in the middle of a file is null.
+        A header that is repeated in the middle of a file is null.
         """
         if self.kind in TEXTS:
             column = self.text(column)
@@ -85,20 +88,19 @@ class TimeRule:
 
     @property
     def has_offsets(self) -> bool:
-        """Return whether the times are texts that name their zone, which may be an offset from UTC."""
+        """Return whether the times are texts that name a zone or an offset from UTC."""
         return self.zoned and self.kind in TEXTS and self.unit is None
 
     def text(self, column: str) -> str:
-        """Return the text of one time: stripped, null for the header, and the first of two."""
+        """Return an expression of one time's text: stripped, null for a repeated header, the first of two times."""
         text = f"nullif(trim({column}), {literal(self.name)})"
         return f"coalesce(nullif({extract(text, SPAN, 1)}, ''), {text})" if self.spans else text
 
     def quick(self, column: str, found: Sequence[str]) -> str:
-        """Return the same for texts that are all written like the first; it fails on any other.
+        """Return a quicker expression than `sql` for texts that are all written like the first; empty if there is none.
 
-        Empty if there is no such way.
-
-        The engines' own parser of a fixed format is several times as quick as finding out what a text is.
+        It fails on any other text. A parser of one fixed format is several times as fast as finding the form of each
+        text.
         """
         if self.unit is not None or self.spans:
             return ""
@@ -112,7 +114,7 @@ class TimeRule:
         return wall_clock(micros, self.tz) if self.zoned and self.tz != "UTC" else micros
 
     def cells(self, found: Sequence[str]) -> ArrowCells | None:
-        """Return the same for Arrow's reader of text; None if it does not read all of the first texts.
+        """Return how Arrow's reader of text reads the column; None if it cannot read all of the first texts.
 
         Arrow fails on a text with a zone if the others have none, on one without if they have one, and on nanoseconds.
         """
@@ -127,14 +129,14 @@ class TimeRule:
         return ArrowCells(kind, self._finished)
 
     def stored(self) -> ArrowCells | None:
-        """Return the same for Arrow's reader of columns of times or whole numbers; None for other columns."""
+        """Return how Arrow reads a stored column of times or whole numbers; None for other columns."""
         if self.kind in {ColumnType.TIMESTAMP, ColumnType.ZONED}:
             return ArrowCells(pa.timestamp("us", "UTC" if self.kind is ColumnType.ZONED else None), self._finished)
         whole = self.kind is ColumnType.INTEGER and self.unit in _PER_SECOND and self.unit != "ns"
         return ArrowCells(pa.int64(), self._finished) if whole and not self.formats else None
 
     def _finished(self, column: pa.Array) -> pa.Array:
-        """Return microseconds of the wall clock from what Arrow read."""
+        """Convert what Arrow read to microseconds of the wall clock."""
         micros = column.cast(pa.int64())
         if self.unit is not None:
             if pc.any(pc.greater_equal(pc.abs(micros), LATEST * _PER_SECOND[self.unit])).as_py():
@@ -143,15 +145,15 @@ class TimeRule:
         return pa.array(wall_clocks(np.asarray(micros), self.tz)) if self.zoned and self.tz != "UTC" else micros
 
     def _text(self, column: str) -> str:
-        """What is to be parsed; a whole number in the signs it was meant by."""
+        """Return an expression of the text to parse."""
         if self.kind is ColumnType.FLOAT:
             column = f"CAST({column} AS BIGINT)"
         return column if self.kind in TEXTS else f"CAST({column} AS VARCHAR)"
 
     def _epoch(self, column: str, cast: str) -> str:
-        """Convert whole numbers exactly; round fractions to the microsecond, and nanoseconds down to it.
+        """Return an expression that converts numbers since 1970; fractions are rounded to the microsecond.
 
-        A number beyond plausible years, such as milliseconds among seconds, is an error.
+        Nanoseconds are rounded down. A number beyond plausible years, such as milliseconds among seconds, is an error.
         """
         if self.unit == SERIAL:
             days = f"({cast}({column} AS DOUBLE) - {_SERIAL_1970})"
@@ -175,7 +177,7 @@ class TimeRule:
         return f"trim({column}) NOT IN ('', {literal(self.name)})"
 
     def wanted(self) -> str:
-        """What a readable time looks like, for the error that found another."""
+        """Return in words what a readable time looks like, for an error message."""
         if self.formats:
             return f"a time written {self.formats[0]}, as the others are; `date_format` names another way"
         if self.unit == SERIAL:
@@ -190,7 +192,10 @@ class TimeRule:
 
 
 def _plausible(count: str, per_second: int, micros: str, cast: str) -> str:
-    """The microseconds of a count from 1970 that lies before `LATEST`; another fails, or is null, as ``cast`` says."""
+    """Return an expression of the microseconds of a count from 1970, if it lies before `LATEST`.
+
+    For a later time it fails (``cast`` is CAST) or is null (TRY_CAST).
+    """
     odd = f"{cast}('no time ' || CAST({count} AS VARCHAR) AS BIGINT)"
     return f"CASE WHEN abs({count}) < {LATEST * per_second} THEN {micros} ELSE {odd} END"
 
@@ -213,10 +218,11 @@ def _iso_form(text: str) -> str | None:
 
 
 def _micros_of_text(column: str, cast: str) -> str:
-    """Zone-less ISO text, digits after the microsecond cut off.
+    """Return an expression of the microseconds of ISO text without a zone; digits after the microsecond are cut off.
 
-    The engines' own casts drop an offset without a word, so only text of the exact form is let through; what
-    is not becomes a text that no cast takes. The first test spares the usual form the regular expression.
+    The engines' own casts silently drop an offset. So only text of the exact form is passed on, and any other is
+    replaced by a text that no cast accepts. A quick first test recognises the usual form without the regular
+    expression.
     """
     usual = f"(length({column}) = 19 AND substr({column}, 17, 1) = ':')"
     exact = matches(f"trim({column})", NAIVE_TIME)
@@ -226,7 +232,7 @@ def _micros_of_text(column: str, cast: str) -> str:
 
 
 def _instant_of_text(column: str, cast: str) -> str:
-    """ISO text with an offset: its wall clock less the offset, as integers.
+    """Return an expression of the instant of ISO text with an offset: its wall clock minus the offset, as integers.
 
     instant = clock - sign * (60 * hours + minutes) * 60,000,000
     """
@@ -245,9 +251,9 @@ def _instant_of_text(column: str, cast: str) -> str:
 def time_rule(
     name: str, kind: ColumnType, column: pa.ChunkedArray, tz: str | None, written: DateFormat | None = None
 ) -> tuple[TimeRule, list[str]]:
-    """Return how to read a column as times, judged by its kind and a sample, and what the reader should know of it.
+    """Return how to read a column as times, by its type and a sample, and notes for the user.
 
-    ``written`` is how its dates are written if they are not ISO.
+    ``written`` is the format of its dates, if they are not in ISO form.
     """
     if tz is not None:
         check_zone(tz)
@@ -284,7 +290,10 @@ def time_rule(
 
 
 def counts_from_1970(column: pa.ChunkedArray) -> bool:
-    """Whether numbers are all seconds, or thousandths of them, of the years 2000 to 2100: a time without a name."""
+    """Return whether numbers are all seconds or milliseconds since 1970, of the years 2000 to 2100.
+
+    This recognises a time whose column has no telling name.
+    """
     found = [number for number in column.to_pylist() if number is not None]
     if not found or not all(map(_is_finite_number, found)):
         return False
@@ -293,9 +302,9 @@ def counts_from_1970(column: pa.ChunkedArray) -> bool:
 
 
 def epoch_rule(name: str, kind: ColumnType, column: pa.ChunkedArray, tz: str) -> TimeRule:
-    """Return the unit of numbers that count from 1970, by their size: it is right for any time from 1973 to 2200.
+    """Return the rule for numbers that count from 1970. Their size shows the unit, for times from 1973 to 2200.
 
-    Smaller numbers count as seconds. `date_formats` recognises dates without signs (20260131).
+    Smaller numbers count as seconds. `date_formats` recognises dates without separators (20260131).
     """
     if kind not in {ColumnType.INTEGER, ColumnType.FLOAT, ColumnType.TEXT_INTEGER, ColumnType.TEXT_NUMBER}:
         raise ColumnError(f"column {name!r} holds no times; name another with `time`", kind="type")
@@ -319,9 +328,13 @@ def _is_finite_number(text: object) -> bool:
 def clock_sql(
     kind: ColumnType, column: str, first: int, per_day: int, cast: str = "CAST", *, spans: bool = False
 ) -> str:
-    """Microseconds from midnight: of a time of day, or of the number of a part of the day that counts from ``first``.
+    """Return an expression of the microseconds from midnight of a time of day, or of the number of a part of the day.
 
-    24:00 is the end of the day. ``spans``: times of day may be followed by those at which the interval ends.
+    ``first``    the number of the first part
+    ``per_day``  the number of parts of a usual day
+    ``spans``    whether a time of day may be followed by that at which the interval ends
+
+    24:00 is the end of the day.
     """
     if kind is ColumnType.CLOCK:
         return f"epoch_us({column})"

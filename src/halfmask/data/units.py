@@ -1,7 +1,8 @@
-"""Units of readings: from the column's name, a row or a column of units, or the caller; converted where known.
+"""Find the unit of readings, and convert it if it is known.
 
-Energy (Wh, kWh, MWh) converts into energy and power (W, kW, MW) into power by a factor. Power converts into energy by
-the sampling step: kWh = kW x step / 1 h, which takes each reading for the mean over its step.
+The unit is that which the caller names, or that in the column's name, in a row under the header or in a column of
+units. Energy (Wh, kWh, MWh) converts into energy and power (W, kW, MW) into power by a factor. Power converts into
+energy by the sampling step: kWh = kW x step / 1 h, which assumes that a reading is the mean over its step.
 """
 
 import re
@@ -51,14 +52,14 @@ NAMES = frozenset({"unit", "units", "uom", "einheit", "unite", "unité", "unidad
 
 @dataclass(frozen=True)
 class Wanted:
-    """What ``unit`` asks: the unit the values are in, and the unit they are kept in."""
+    """The option ``unit``, parsed: the unit that the values have in the source, and the unit to convert them to."""
 
     source: str | None
     kept: str | None
 
     @classmethod
     def parse(cls, text: str | None) -> "Wanted":
-        """``kWh``, or ``Wh:kWh``: from one into the other."""
+        """Parse ``kWh``, or ``Wh:kWh`` for a conversion from one into the other."""
         if text is None:
             return cls(None, None)
         source, colon, kept = (part.strip() for part in text.partition(":"))
@@ -70,7 +71,7 @@ class Wanted:
 
 
 def _known(unit: str) -> tuple[str, str]:
-    """Return kind and usual spelling of a unit; if it is unknown, no kind and the unit as it is.
+    """Return the quantity and usual spelling of a unit; an empty quantity and the unit unchanged if it is unknown.
 
     Upper and lower case distinguish mega from milli.
     """
@@ -96,9 +97,9 @@ def factor(source: str, kept: str, step: int | None = None) -> float | None:
 
 
 def unit_in_name(name: str) -> str | None:
-    """Return the unit that a name ends with, has in brackets, or has as its only one: ``energy_wh``, ``kWh/hh``.
+    """Return the unit at the end of a name, in brackets, or the only one in it: ``energy_wh``, ``kWh/hh``; else None.
 
-    Money and another unit make a price, of which none is known: ``price_eur_mwh``.
+    Money with another unit is a price, for which no unit is known: ``price_eur_mwh``.
     """
     units = {usual_unit(word) for word in re.split(r"[^A-Za-z0-9³°]+", name) if is_unit(word)}
     if units & MONEY and len(units) > 1:
@@ -125,16 +126,19 @@ def is_unit(text: str) -> bool:
 
 
 def needs_step(found: Mapping[str, int], wanted: Wanted) -> bool:
-    """Return whether both power and energy are in a column of units, so that the sampling step is needed."""
+    """Return whether both power and energy occur in a column of units, or in the column and the option ``unit``.
+
+    Then the conversion needs the sampling step.
+    """
     return {"power", "energy"} <= {_known(unit)[0] for unit in (*found, wanted.source or "")}
 
 
 def kept_unit(
     place: str, found: Mapping[str, int], wanted: Wanted, step: int | None, apart: Callable[[str], str]
 ) -> str:
-    """Return the unit that all rows of a column of units are brought to: the one asked for, or the most frequent.
+    """Return the unit to which all rows of a column of units are converted: the one asked for, or the most frequent.
 
-    Where power and energy are mixed, energy, which every step has. ``apart`` is the query that reads one unit alone.
+    If power and energy are mixed, it is a unit of energy. ``apart`` makes the query that reads only one unit.
     """
     blank = found.get("", 0)
     named = {unit: count for unit, count in found.items() if unit}
@@ -170,7 +174,7 @@ def _listed(named: Mapping[str, int]) -> str:
 
 
 def conversion(column: str, found: Mapping[str, int], kept: str, step: int | None) -> str:
-    """Return an expression of the factor that converts each row to the unit kept; null if the unit is unknown."""
+    """Return an expression of the factor that converts each row to the unit ``kept``; null if its unit is unknown."""
     cases = " ".join(
         f"WHEN {literal(unit)} THEN {factor(unit, kept, step)!r}" for unit in found if factor(unit, kept, step)
     )

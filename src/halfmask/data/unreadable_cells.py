@@ -1,4 +1,4 @@
-"""Find the cell that a query failed on: from an engine's failure to an error that names file, row and column."""
+"""Find the cell on which a query failed, so that the error names file, row and column."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -19,9 +19,10 @@ _LEADING = "[-+]?[0-9][0-9.,]*([eE][-+]?[0-9]+)?"
 
 
 def guard(raw: SourceTable, rules: Sequence[Rule]) -> Callable[[], AbstractContextManager[None]]:
-    """Return a context for queries: what the engine raises in it becomes one of our errors.
+    """Return a context for queries, which turns an engine's exception into one of our errors.
 
-    Only then is the source searched for the first reading that cannot be read; a query that succeeds pays nothing.
+    Only after a failure is the source searched for the first unreadable reading; a query that succeeds costs nothing
+    more.
     """
 
     @contextmanager
@@ -35,7 +36,7 @@ def guard(raw: SourceTable, rules: Sequence[Rule]) -> Callable[[], AbstractConte
 
 
 def diagnose(raw: SourceTable, rules: Sequence[Rule], error: Exception) -> HalfmaskError:
-    """Return the first reading at fault, or else what the engine's own failure means."""
+    """Return the error for the first unreadable reading, or else for the engine's own failure."""
     if fatal := raw.fatal(error):
         return fatal
     try:
@@ -67,20 +68,20 @@ def unreadable(raw: SourceTable, rules: Sequence[Rule]) -> ReadingError | None:
 
 
 def _unread(raw: SourceTable, rule: Rule) -> tuple[str, list[str]]:
-    """Return the text of a column, as an expression, and those of its cells that cannot be read."""
+    """Return an expression of a column's text, and the texts of those cells that cannot be read."""
     text = f"trim(CAST({quote(rule.column)} AS VARCHAR))"
     return text, [cell for cell in raw.distinct(f"CASE WHEN {rule.bad} THEN {text} END") if cell]
 
 
 def _of_times(raw: SourceTable, rule: Rule) -> str:
-    """The query that leaves out rows with a few texts in place of a time: footers, and days that there are not."""
+    """Return the query that leaves out rows in which a few texts are not times, such as footers."""
     _, cells = _unread(raw, rule)
     left = Queries(raw.origin).where(f"coalesce({text_of(rule.column)}, '') not in {in_list(cells)}")
     return f"; leave such rows out, {left}" if len(cells) <= FEW_WORDS else ""
 
 
 def _of_values(raw: SourceTable, rule: Rule, rules: Sequence[Rule]) -> str:
-    """Advise how to read a column in which some cells are not numbers, by what these are."""
+    """Return advice on how to read a column in which some cells are not numbers."""
     queries, (text, cells) = Queries(raw.origin), _unread(raw, rule)
     if advice := _of_signs(raw, rule.column, text, cells):
         return advice
@@ -101,7 +102,7 @@ def _of_values(raw: SourceTable, rule: Rule, rules: Sequence[Rule]) -> str:
 
 
 def _of_signs(raw: SourceTable, column: str, text: str, cells: Sequence[str]) -> str:
-    """Advise how to read numbers with another decimal sign, or with several; empty if signs are not the fault."""
+    """Return advice on numbers with another decimal sign, or with several; empty if signs are not the fault."""
     if not _all(r"[+-]?\d[\d.,]*([eE][+-]?\d+)?", cells):
         return ""
     if _all(undecided("."), cells):
@@ -124,7 +125,7 @@ def _all(pattern: str, cells: Sequence[str]) -> bool:
 
 
 def mixed_zones(raw: SourceTable, column: str) -> ReadingError | None:
-    """Return the error for a column in which some times have a zone and some have none."""
+    """Return the error for a column in which some times have a zone and others do not; None if that is not the case."""
     text = f"trim({quote(column)})"
     zoned, naive = raw.count([matches(text, pattern) for pattern in (ZONED_TIME, NAIVE_TIME)])
     if not (zoned and naive):

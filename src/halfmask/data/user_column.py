@@ -1,4 +1,4 @@
-"""Find what identifies users: a column, by its name or because no other is left, or the name of the file."""
+"""Find what identifies users: a column (by its name, or because no other is left), or the names of files or folders."""
 
 import re
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ _MONTH = r"[-_ .]*(?:19|20)[0-9]{2}[-_.]?(?:0[1-9]|1[0-2])(?:[-_.]?[0-3][0-9])?"
 
 
 def user_of(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOptions) -> tuple[str, Guess]:
-    """Return the column of the user, or the name of the file."""
+    """Return the column of the user, or `FROM_FILE` or `FROM_FOLDER`; and the guess with its evidence."""
     if options.user in (FROM_FILE, FROM_FOLDER):
         return options.user, Guess("user", options.user, "`user`", "`user`")
     if options.user is not None:
@@ -43,7 +43,12 @@ def user_of(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOpti
 
 
 def of_files(raw: SourceTable, found: Mapping[str, ColumnType]) -> tuple[str, Guess]:
-    """Return whether the names of files, or of their folders, identify users, if no column does."""
+    """Return `FROM_FILE` or `FROM_FOLDER`, whichever identifies users if no column does.
+
+    And the guess with its evidence.
+
+    Raise a ColumnError if neither does.
+    """
     if not raw.files:
         raise ColumnError(f"no column looks like the user; name one with `user` ({listing(found)})", kind="missing")
     stems = [re.sub(KIND_OF_FILE, "", Path(file).name) for file in raw.files]
@@ -65,7 +70,7 @@ def of_files(raw: SourceTable, found: Mapping[str, ColumnType]) -> tuple[str, Gu
 
 
 def _check_months(raw: SourceTable, stems: list[str]) -> None:
-    """Raise an error if several files are of one meter and differ in the month, so that each would count as a user."""
+    """Raise an error if files of one meter differ only in the month: each file would count as a user."""
     meters = {re.sub(_MONTH, "", stem) for stem in stems}
     if len(meters) == len(stems):
         return
@@ -79,13 +84,13 @@ def _check_months(raw: SourceTable, stems: list[str]) -> None:
 
 
 def _spread(stem: str) -> str:
-    """``2012-01`` and ``2012_01`` as the days that they begin with."""
+    """Return ``2012-01`` or ``2012_01`` as the first day of that month; any other text with hyphens for underscores."""
     plain = stem.replace("_", "-")
     return f"{plain}-01" if len(plain) == 7 and plain[4] == "-" else plain
 
 
 def has_user(raw: SourceTable, kinds: Mapping[str, ColumnType], time: str | None, value: str | None) -> bool:
-    """Return whether some column could be the user: by its name, or because it remains after time and value."""
+    """Return whether some column may identify users: by its name, or because it remains after time and value."""
     if candidates("user", kinds, {}):
         return True
     rest = [name for name in kinds if name not in (time, value)]
@@ -98,9 +103,9 @@ def has_user(raw: SourceTable, kinds: Mapping[str, ColumnType], time: str | None
 
 
 def _telling(raw: SourceTable, kinds: Mapping[str, ColumnType]) -> dict[str, ColumnType]:
-    """Return the columns without those that cannot identify users: fractions, clocks, flags, and constant texts.
+    """Return the columns without those that cannot identify users: fractions, times of day, flags and constant texts.
 
-    A column that is named as a user, a time or a value stays; so do all columns if the source has no files.
+    A column that is named as a user, a time or a value stays. If the source has no files, all columns stay.
     """
     if not raw.files:
         return dict(kinds)

@@ -1,4 +1,4 @@
-"""The columns of the values: how their numbers are written, and which unit they are brought to."""
+"""Read the columns of the values: how their numbers are written, and to which unit they are converted."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ NOTHING = "no cell"
 def value_rules(
     table: Interpretation, names: Sequence[str], unit_column: str | None, keys: Sequence[Rule]
 ) -> tuple[list[Rule], str | None]:
-    """Return the rules of the columns of values, and the unit that they give, if it is known.
+    """Return the rules of the columns of values, and the unit of their results; None if it is not known.
 
     ``keys`` are the rules of user and time, which show the interval between readings.
     """
@@ -51,7 +51,7 @@ def _rule(table: Interpretation, name: str, form: NumberFormat | None, by: str) 
 def _units_of_columns(
     table: Interpretation, names: Sequence[str], form: NumberFormat | None, wanted: Wanted
 ) -> tuple[dict[str, str], str | None]:
-    """What to multiply each column with, as text, and the unit they are then in: that of the first column."""
+    """Return the factor of each column, as text, and the unit after the conversion: that of the first column."""
     units = {name: wanted.source or _unit_of(table, name, form) for name in names}
     known = {unit: name for name, unit in reversed(units.items()) if unit}
     kept = wanted.kept or next((unit for unit in units.values() if unit), None)
@@ -79,7 +79,10 @@ def _units_of_columns(
 
 
 def _unit_of(table: Interpretation, name: str, form: NumberFormat | None) -> str | None:
-    """Return the unit of a column: of a row under the header, of its name, or of its cells, which must agree."""
+    """Return the unit of a column, from a row under the header, its name or its cells; None if unknown.
+
+    It is an error if the cells have different units.
+    """
     if found := table.raw.units.get(name) or unit_in_name(name):
         return found
     if form is None or not form.dressed:
@@ -95,7 +98,7 @@ def _unit_of(table: Interpretation, name: str, form: NumberFormat | None) -> str
 
 
 def unit_column(table: Interpretation) -> str | None:
-    """Return the column that names the unit of each row, if there is one."""
+    """Return the column that names the unit of each row; None if there is none."""
     named = [name for name, kind in table.kinds.items() if kind in TEXTS and UNIT_NAMES & {*words(name), name.lower()}]
     if len(named) > 1:  # a time's unit, or a sensor's, beside that of the values
         named = [name for name in named if all(map(is_unit, texts(table.sample(name))))]
@@ -103,7 +106,7 @@ def unit_column(table: Interpretation) -> str | None:
 
 
 def _number_format(table: Interpretation, names: Sequence[str]) -> NumberFormat | None:
-    """Return how numbers are written in columns of text, all of them alike; None where numbers are numbers."""
+    """Return how columns of text write numbers, which is one way for all of them; None if no column is text."""
     written = [name for name in names if table.kinds[name] in TEXTS]
     if not written:
         return None
@@ -125,9 +128,10 @@ def _number_format(table: Interpretation, names: Sequence[str]) -> NumberFormat 
 def _unit_of_rows(
     table: Interpretation, value: str, column: str | None, text: str, wanted: Wanted, keys: Sequence[Rule]
 ) -> tuple[str, str]:
-    """Return a unit a row: all brought to one, power by the sampling step where energy is among them.
+    """Return the factor of each row as an expression, and the unit of the results, if each row names its unit.
 
-    ``text`` is an expression of the unit: that in a column, or behind each value.
+    Power is converted to energy by the sampling step if both occur. ``text`` is an expression of the unit: that in a
+    column, or that after each value.
     """
     place = f"column {column}" if column else f"the cells of {value}"
     found = table.raw.distinct(text)

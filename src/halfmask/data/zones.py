@@ -1,4 +1,4 @@
-"""Wall clocks of zones, by a query of an engine or over an array.
+"""The wall clocks of zones, in an engine's query or over an array.
 
 In an hour that occurs twice, a reading of the second passing is placed a microsecond later. So both passings keep their
 day and hour, and are not duplicates of each other.
@@ -23,7 +23,7 @@ _LOOKS = 10 * 86_400
 
 
 def check_zone(tz: str) -> None:
-    """Refuse a zone that is not in the time zone database."""
+    """Raise an error for a zone that is not in the time zone database."""
     try:
         ZoneInfo(tz)
     except (KeyError, ValueError, OSError) as error:
@@ -31,7 +31,10 @@ def check_zone(tz: str) -> None:
 
 
 def wall_clock(instant: str, tz: str) -> str:
-    """SQL of the microseconds of the wall clock at an instant of UTC, in a zone or at a fixed offset (+05:30)."""
+    """Return an expression of the wall clock at an instant of UTC, in microseconds.
+
+    ``tz`` may be an offset (+05:30).
+    """
     if (ahead := _fixed(tz)) is not None:
         return f"(({instant}) + {ahead})"
     local = to_local(instant, tz)
@@ -43,12 +46,12 @@ def wall_clock(instant: str, tz: str) -> str:
 
 
 def running_on(midnight: str, offset: str, tz: str) -> str:
-    """Return the wall clock of a zone at an offset in real time after midnight; both in microseconds."""
+    """Return an expression of a zone's wall clock at an offset in real time after midnight; both in microseconds."""
     return wall_clock(f"({to_instant(midnight, tz)} + ({offset}))", tz)
 
 
 def wall_clocks(instants: IntArray, tz: str) -> IntArray:
-    """Return the same over an array; `pa.ArrowInvalid` for instants before 1970 or after 2099."""
+    """Return `wall_clock` for an array of instants. Raise `pa.ArrowInvalid` for instants before 1970 or after 2099."""
     if (always := _fixed(tz)) is not None:
         return instants + always
     edges, ahead = _stretches(tz)
@@ -65,7 +68,7 @@ def zone_of(tz: str) -> tzinfo:
 
 
 def _fixed(tz: str) -> int | None:
-    """Return the microseconds by which a fixed offset is ahead of UTC; None for the name of a zone."""
+    """Return by how many microseconds a fixed offset is ahead of UTC; None for the name of a zone."""
     if tz[0] not in "+-":
         return None
     return int(f"{tz[0]}1") * (60 * int(tz[1:3]) + int(tz[4:6])) * 60_000_000
@@ -73,14 +76,14 @@ def _fixed(tz: str) -> int | None:
 
 @cache
 def second_passings(tz: str) -> tuple[int, ...]:
-    """Return the hours since 1970, of UTC, that a zone's clock shows for the second time, up to 2100."""
+    """Return the hours (since 1970, in UTC) that a zone's clock shows for the second time, up to 2100."""
     back = (after for after, before in _changes(tz) if ahead_of_utc(tz, after) < before)
     return tuple(after // 3600 for after in back)
 
 
 @cache
 def _stretches(tz: str) -> tuple[IntArray, IntArray]:
-    """Return instants from 1970, and how many microseconds a clock is ahead of UTC from each to the next."""
+    """Return instants from 1970, and by how many microseconds a clock is ahead of UTC from each instant to the next."""
     again = {hour * 3600 for hour in second_passings(tz)}
     starts = sorted({0, *(after for after, _ in _changes(tz)), *again, *(start + 3600 for start in again)})
     ahead = [ahead_of_utc(tz, start) * 1_000_000 + (SECOND if start - start % 3600 in again else 0) for start in starts]
@@ -104,6 +107,6 @@ def _changes(tz: str) -> tuple[tuple[int, int], ...]:
 
 
 def ahead_of_utc(tz: str, second: int) -> int:
-    """Return seconds that a zone's clock is ahead of UTC."""
+    """Return by how many seconds a zone's clock is ahead of UTC."""
     offset = datetime.fromtimestamp(second, UTC).astimezone(ZoneInfo(tz)).utcoffset()
     return round((offset or timedelta(0)).total_seconds())

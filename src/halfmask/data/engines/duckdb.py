@@ -1,4 +1,4 @@
-"""Readings on DuckDB: the engine of one machine."""
+"""Readings on DuckDB, the engine for one machine."""
 
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -31,7 +31,10 @@ MISREAD = "Conversion Error|Could not parse|Could not convert|CSV conversion err
 
 
 def connect(threads: int | None = None, memory_limit: str | None = None) -> duckdb.DuckDBPyConnection:
-    """A new connection for one panel: in UTC, with private temporary files, and without downloading extensions."""
+    """Return a new connection for one panel.
+
+    It works in UTC, has its own temporary files and downloads no extensions.
+    """
     connection = duckdb.connect(
         config={
             "TimeZone": "UTC",
@@ -57,7 +60,7 @@ def _spill() -> Workplace:
 
 
 class DuckDBEngine(Engine):
-    """One connection; a query that streams must be finished before the next one on the panel starts."""
+    """A DuckDB connection. A query that streams must be finished before the next query on the panel starts."""
 
     name = "duckdb"
 
@@ -99,10 +102,10 @@ class DuckDBEngine(Engine):
 
 
 class DuckDBTable(SourceTable):
-    """A table in DuckDB's reach.
+    """A table that DuckDB can query.
 
-    ``table`` writes the FROM clause for some files, or for all if there are no files. ``order`` is an expression that
-    grows along the source; some formats have one that needs no count of all rows.
+    ``table``  the function that writes the FROM clause for some files, or for all if none are named
+    ``order``  an expression that grows from row to row of the source; for some formats it needs no count of all rows
     """
 
     failures = FAILURES
@@ -132,7 +135,7 @@ class DuckDBTable(SourceTable):
             raise self.explain(error) from error
 
     def ask(self, sql: str) -> None:
-        """Be the rows of a query from now on, which knows the table as it was by the name `READINGS`."""
+        """Replace the table by the result of a query, which calls the table `READINGS`."""
         table, all_files, query = self._table, self.files, sql.strip().rstrip(";")
         known = set(self.sample.column_names)
         named = ", filename" if self.files and "filename" not in self._query("*", "LIMIT 0").columns else ""
@@ -172,7 +175,7 @@ class DuckDBTable(SourceTable):
         return CellPlace(self.original(file), int(found[0][0]), str(found[0][1])) if found else None
 
     def original(self, file: str | None) -> str | None:
-        """Return the file that the caller knows, if this is a copy of it."""
+        """Return the file that the caller knows, if this file is a copy of it; None if there is no file."""
         return None if file is None else self.originals.get(file, file)
 
     def fatal(self, error: Exception) -> RunError | None:
@@ -190,7 +193,10 @@ class DuckDBTable(SourceTable):
         return self._broken_line(message) or self._broken_file() or SourceError(f"{self.source}: {headline(message)}")
 
     def _broken_line(self, message: str) -> HalfmaskError | None:
-        """Return the error for a line that does not fit the table; what DuckDB quotes of the line is left out."""
+        """Return the error for a line that does not fit the table.
+
+        It does not quote the line, as DuckDB's message does.
+        """
         line = re.search(r"CSV Error on Line: (\d+)", message)
         if line is None:
             return None
@@ -207,7 +213,7 @@ class DuckDBTable(SourceTable):
         return ReadingError(f"{where}: cannot be split into columns (a quote left open?); mend or drop that line")
 
     def _broken_file(self) -> HalfmaskError | None:
-        """Read file after file, to name the first that cannot be read."""
+        """Return the error that names the first file that cannot be read; each file is tried by itself."""
         for file in self.files:
             try:
                 self._query("count(COLUMNS(*))", files=[file]).fetchall()
@@ -244,10 +250,7 @@ class Stream:
 
 
 class StreamedTable(DuckDBTable):
-    """A table that is streamed in again for every query.
-
-    ``batches`` yields its rows under a schema of some columns of the sample, and of the fields in ``more``.
-    """
+    """A table whose rows are streamed again for every query; ``open_stream`` opens a stream of some columns."""
 
     def __init__(
         self,
@@ -275,5 +278,5 @@ class StreamedTable(DuckDBTable):
 
 
 def headline(message: str) -> str:
-    """Return the first line of an engine's message."""
+    """Return the first line of an engine's error message."""
     return message.strip().split("\n", 1)[0]

@@ -1,4 +1,4 @@
-"""Readings on Spark: the engine for what one machine cannot hold."""
+"""Readings on Spark, the engine for data that one machine cannot hold."""
 
 import logging
 import os
@@ -44,7 +44,7 @@ _ORDER, _PART = "halfmask order", "part"
 
 
 def session(master: str | None, threads: int | None, memory_limit: str | None) -> Any:
-    """Return a Spark session with our settings, on the Spark that already runs or on a new one."""
+    """Return a Spark session with our settings, on a running Spark or on a new one."""
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
@@ -68,9 +68,9 @@ def session(master: str | None, threads: int | None, memory_limit: str | None) -
 
 
 def _start_settings(master: str, memory_limit: str | None) -> dict[str, str]:
-    """Quiet, without pages; a Spark of this machine alone is not reachable from others.
+    """Return the settings of a new Spark: quiet, and without web pages. A local Spark cannot be reached from elsewhere.
 
-    Log level FATAL: an executor's error is raised here as well, and its stack trace helps no reader.
+    The log level is FATAL: an executor's error is raised here as well, so its stack trace in the log helps nobody.
     """
     settings = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "FATAL"}
     if master.startswith("local"):
@@ -111,7 +111,7 @@ class SparkEngine(Engine):
         return re.search(MISREAD, str(error)) is not None
 
     def batches(self, frame: nw.LazyFrame[Any]) -> Generator[pa.RecordBatch]:
-        """One partition after another: memory holds a partition at most."""
+        """Yield one partition after another, so that memory holds at most one."""
         for row in map_arrow(frame.to_native(), _written, "batch BINARY").toLocalIterator():
             yield from pa.ipc.open_stream(row["batch"])
 
@@ -126,21 +126,21 @@ Batches = Iterator[pa.RecordBatch]
 
 
 def map_arrow(native: Any, work: Callable[[Batches], Batches], schema: Any) -> Any:
-    """Return a Spark frame of what ``work`` makes of the batches of each partition."""
+    """Return a Spark frame of the results of ``work``, a function of the batches of one partition."""
     with without_pandas():
         return native.mapInArrow(work, schema)
 
 
 @contextmanager
 def without_pandas() -> Iterator[None]:
-    """Silence what Spark says of the version of pandas wherever Arrow functions run: none of it is used here."""
+    """Silence Spark's warning about the version of pandas when Arrow functions run: pandas is not used here."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
         yield
 
 
 def _written(batches: Batches) -> Batches:
-    """Each batch as the bytes of an Arrow stream."""
+    """Yield the bytes of an Arrow stream for each batch."""
     for batch in batches:
         with pa.BufferOutputStream() as sink:
             with pa.ipc.new_stream(sink, batch.schema) as stream:
@@ -150,20 +150,21 @@ def _written(batches: Batches) -> Batches:
 
 @dataclass(frozen=True)
 class _Worker:
-    """Work on a partition, whose result goes back in one row."""
+    """A function of a partition, whose result is sent back in one row."""
 
     work: Callable[[Batches], Any]
 
     def run(self, batches: Batches) -> Batches:
-        """One row with the result."""
+        """Yield one row with the result."""
         yield pa.record_batch({"result": pa.array([pickle.dumps(self.work(batches))], pa.binary())})
 
 
 @dataclass(frozen=True)
 class _Query:
-    """A query in DuckDB's SQL over one partition, by the name `_PART`, as Spark's workers run it.
+    """A query in DuckDB's SQL that Spark's workers run on one partition, which it calls `_PART`.
 
-    ``names`` are those of the columns in the query: Spark passes no column on whose name has a dot or a backtick.
+    ``names`` are the columns in the query. They replace Spark's names, because Spark does not pass on a column if its
+    name has a dot or a backtick.
     """
 
     sql: str
@@ -176,7 +177,7 @@ class _Query:
             return connection.sql(self.sql).to_arrow_table().schema
 
     def run(self, batches: Batches) -> Batches:
-        """Return the rows of the result; a partition without rows has none."""
+        """Yield the rows of the result; there are none for an empty partition."""
         named = (pa.record_batch(batch.columns, self.names) for batch in batches)
         first = next(named, None)
         if first is None:
@@ -187,7 +188,7 @@ class _Query:
 
 
 def open_spark_files(found: SourceFiles, form: Format, options: ReadOptions) -> SourceTable:
-    """CSV, Parquet or CER files, read by Spark under the layout of the first file."""
+    """Return CSV, Parquet or CER files as a table that Spark reads; all have the layout of the first file."""
     layout = None
     if isinstance(form, Csv):
         (layout, _), *others = form.layouts(found, None)[0]
@@ -220,7 +221,7 @@ def open_spark_files(found: SourceFiles, form: Format, options: ReadOptions) -> 
 def open_spark_frame(
     frame: frames.Frame, master: str | None, threads: int | None, memory_limit: str | None
 ) -> SourceTable:
-    """Return a PySpark frame in its own session, or another frame brought to Spark."""
+    """Return a frame as a table on Spark: a PySpark frame in its own session, any other frame copied to a session."""
     source = f"{frame.implementation.name.lower()} frame"
     native = frame.to_native()
     if frame.implementation not in frames.SPARK:
@@ -231,9 +232,9 @@ def open_spark_frame(
 
 
 class SparkTable(SourceTable):
-    """A Spark frame, and the files it comes from if it comes from files.
+    """A Spark frame, and the files that it comes from, if any.
 
-    The readers' expressions are DuckDB's SQL here too: Spark's workers run them on one partition after another.
+    The readers' expressions stay DuckDB's SQL: Spark's workers run them on one partition after another.
     """
 
     def __init__(self, spark: Any, source: str, read: Callable[[], Any], place: SourceFiles | None) -> None:
@@ -255,11 +256,11 @@ class SparkTable(SourceTable):
             raise self.explain(error) from error
 
     def _ordered(self) -> Any:
-        """Return the frame with a column `_ORDER`, which grows along the source, and, of files, `_FILE`.
+        """Return the frame with a column `_ORDER` that grows from row to row, and for files with a column `_FILE`.
 
-        Spark reads parts of files in any order, but each part from its start: order is the file's number, the part's
-        place in the file (parts are of 4 MB at least) and the row's place in the part, 18 + 17 + 28 bits. Files are
-        numbered in the order of their names.
+        Spark reads parts of files in any order, but each part from its start. The order is therefore the file's number
+        (18 bits), the part's place in the file (17 bits; parts have at least 4 MB) and the row's place in the part (28
+        bits). Files are numbered in the order of their names.
         """
         if self._place is None:
             return self._frame.selectExpr("*", f"monotonically_increasing_id() AS `{_ORDER}`")
@@ -276,7 +277,7 @@ class SparkTable(SourceTable):
         return numbered.join(index.hint("broadcast"), _FILE).selectExpr("*", order)
 
     def _query(self, sql: str, frame: Any) -> Any:
-        """Return a query on each partition of a frame; Spark reads the columns that the query names, and no others."""
+        """Return the result of a query on each partition of a frame; Spark reads only the columns that it names."""
         from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
         columns = {name: _name(name) for name in frame.columns if quote(name) in sql}
@@ -329,9 +330,9 @@ class SparkTable(SourceTable):
 
 
 def use_this_python(session: Any) -> None:
-    """Let a Spark of this machine start its workers with the Python that runs here, where halfmask is installed.
+    """Make a local Spark start its workers with the Python that runs here, which has halfmask installed.
 
-    Elsewhere it is the cluster's own business: halfmask has to be installed where PYSPARK_PYTHON points.
+    On a cluster halfmask has to be installed for the Python that PYSPARK_PYTHON names.
     """
     if "PYSPARK_PYTHON" in os.environ or type(session).__module__.startswith("pyspark.sql.connect"):
         return
@@ -345,14 +346,14 @@ def _name(column: str) -> str:
 
 
 def _cause(message: str) -> str:
-    """What a failure in Java or in a worker's Python says of its cause."""
+    """Return the cause of a failure from the message of Java or of a worker's Python."""
     java = re.findall(r"^\s*Caused by: [\w.]+: (.+)", message, re.MULTILINE)
     python = re.findall(r"^[\w.]+(?:Error|Exception): (.+)", message, re.MULTILINE)
     return str([message, *java[:1], *python[-1:]][-1])
 
 
 def _path(uri: str | None) -> str | None:
-    """Return a local file's URI as a path; another URI as it is."""
+    """Return a local file's URI as a path; any other URI is returned unchanged."""
     if uri is None or not uri.startswith("file:"):
         return uri
     return "/" + unquote(uri.removeprefix("file:")).lstrip("/")

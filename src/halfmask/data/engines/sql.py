@@ -7,27 +7,27 @@ KIND_OF_FILE = r"(\.[A-Za-z][A-Za-z0-9]{0,6}){1,2}$"
 
 
 def quote(name: str) -> str:
-    """Return a column's name as an identifier, whatever characters it holds."""
+    """Return a column's name as an SQL identifier, whatever characters it contains."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def literal(text: str) -> str:
-    """Return a string literal."""
+    """Return a text as an SQL string literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def matches(text: str, pattern: str) -> str:
-    """True if the whole text matches the regular expression."""
+    """Return an expression that is true if the whole text matches a regular expression."""
     return f"regexp_full_match({text}, {literal(pattern)})"
 
 
 def extract(text: str, pattern: str, group: int) -> str:
-    """Return a group of a regular expression; an empty text if the group took no part in the match."""
+    """Return an expression of a group of a regular expression; it is an empty text if the group did not match."""
     return f"regexp_extract({text}, {literal(pattern)}, {group})"
 
 
 def parsed(text: str, formats: Sequence[str], cast: str) -> str:
-    """Return microseconds since 1970 of a text in the first strptime format that fits.
+    """Return an expression of microseconds since 1970, read from a text by the first strptime format that fits.
 
     If no format fits, the query fails (``cast`` is CAST) or the result is null (TRY_CAST).
     """
@@ -36,23 +36,23 @@ def parsed(text: str, formats: Sequence[str], cast: str) -> str:
 
 
 def file_part(part: str) -> str:
-    """The name of the file that a row comes from, without its ending; if ``part`` is "folder", its folder's name."""
+    """Return an expression of the name of a row's file without its ending, or of its folder if ``part`` is "folder"."""
     if part == "folder":
         return "parse_path(filename)[-2]"
     return f"regexp_replace(parse_filename(filename), {literal(KIND_OF_FILE)}, '')"
 
 
 def to_local(instant: str, tz: str) -> str:
-    """Return microseconds of the wall clock in ``tz``, from an instant in microseconds UTC."""
+    """Return an expression that converts microseconds in UTC to microseconds of the wall clock of ``tz``."""
     return f"epoch_us(timezone({literal(tz)}, make_timestamptz({instant})))"
 
 
 def to_instant(local: str, tz: str) -> str:
-    """Return microseconds UTC, from microseconds of the wall clock in ``tz``."""
+    """Return an expression that converts microseconds of the wall clock of ``tz`` to microseconds in UTC."""
     return f"epoch_us(timezone({literal(tz)}, make_timestamp({local})))"
 
 
 def file_list(files: Sequence[str]) -> str:
-    """Return a list of files for DuckDB's readers, in which no character of a name is a pattern."""
+    """Return a list of files for DuckDB's readers, escaped so that no character of a name acts as a pattern."""
     escaped = ("".join(f"[{letter}]" if letter in "*?[" else letter for letter in file) for file in files)
     return f"[{', '.join(map(literal, escaped))}]"

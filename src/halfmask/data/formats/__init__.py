@@ -1,6 +1,6 @@
-"""What a format of readings is. Each module of this folder defines one, and is found because it is in the folder.
+"""The base class of formats. Each other module of this folder defines one format, and needs no further registration.
 
-The name of a format is that of its module. A module whose name begins with an underscore holds what formats share.
+A format has the name of its module. A module whose name begins with an underscore holds what several formats share.
 """
 
 import inspect
@@ -31,7 +31,7 @@ COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
 
 @dataclass(frozen=True)
 class OpenRequest:
-    """What a format is asked to open: files as a table of a connection, in the way that the options say."""
+    """A request to open files as a table of a connection, with the caller's options."""
 
     connection: "duckdb.DuckDBPyConnection"
     found: "SourceFiles"
@@ -39,14 +39,14 @@ class OpenRequest:
 
 
 class Format(ABC):
-    """One way in which readings are stored.
+    """A way in which readings are stored.
 
-    ``kind``        what it is, in words
+    ``kind``        the format in words
     ``extensions``  the endings of its files' names, in lower case
     ``addresses``   the beginnings of its addresses, if its readings are not in files
-    ``options``     the options that it takes and other formats do not; with `sql`, it runs queries itself
+    ``options``     the options that only this format takes; if `sql` is one of them, it runs queries itself
     ``database``    whether one file or address holds several tables; a folder is not searched for such files
-    ``asked_only``  whether nothing in a file shows the format, so that it must be asked for by name
+    ``asked_only``  whether it must be asked for by name, because its files look like those of another format
     """
 
     kind: ClassVar[str]
@@ -58,26 +58,26 @@ class Format(ABC):
 
     @property
     def name(self) -> str:
-        """Return the name by which `format` asks for it."""
+        """Return the name that `format` takes."""
         return type(self).__module__.rpartition(".")[2]
 
     def sniff(self, file: str, head: bytes) -> bool:  # noqa: ARG002 (for subclasses)
-        """Return whether a file is of this format, by its first 64 bytes.
+        """Return whether a file has this format, by its first 64 bytes.
 
-        By default only the name of a file shows it.
+        By default False: only the file's name shows it.
         """
         return False
 
     @abstractmethod
     def open(self, asked: OpenRequest) -> "DuckDBTable":
-        """Return the files as a table of the connection, with any columns."""
+        """Return the files as a table of the connection, with all of their columns."""
 
     def rules(self, sample: "pa.Table") -> "list[Rule]":  # noqa: ARG002 (for subclasses)
-        """Return how the columns are read, if the format fixes it."""
+        """Return how the columns are read, if the format fixes it; else an empty list."""
         return []
 
     def table(self, asked: OpenRequest) -> "DuckDBTable":
-        """Return the table that is asked for. Raise an error if an option is for other formats."""
+        """Return the requested table. Raise an error if an option belongs to other formats."""
         self._check(asked.options)
         raw = self.open(asked)
         raw.workplace = (raw.workplace, asked.found.workplace)
@@ -123,7 +123,10 @@ def by_address(source: str) -> Format | None:
 
 
 def by_extension(file: str) -> Format | None:
-    """Return the format that a file's name shows, compression aside, or None if it shows none."""
+    """Return the format that the ending of a file's name shows, without that of its compression.
+
+    None if it shows none.
+    """
     path = Path(file.lower())
     suffix = path.with_suffix("").suffix if path.suffix in COMPRESSED else path.suffix
     return next((each for each in formats().values() if suffix in each.extensions and not each.asked_only), None)

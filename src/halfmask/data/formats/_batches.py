@@ -1,4 +1,4 @@
-"""Files that a library reads as Arrow batches, one file after another, read again for every query."""
+"""Open files that a library reads as Arrow batches. They are read one after another, again for every query."""
 
 from collections.abc import Callable, Iterator
 
@@ -13,7 +13,10 @@ ReadFile = Callable[[str], Iterator[pa.RecordBatch]]
 
 
 def open_batches(asked: OpenRequest, read: ReadFile) -> StreamedTable:
-    """Return the batches of all files as one table; its column ``filename`` is for ids that are in names of files."""
+    """Return the batches of all files as one table.
+
+    Its column ``filename`` serves if the users' ids are in files' names.
+    """
     found = asked.found
     first = next(read(found.files[0]), None)
     if first is None or not first.num_rows:

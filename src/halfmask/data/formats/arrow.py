@@ -1,4 +1,4 @@
-"""Feather and Arrow IPC files, a batch at a time."""
+"""Read Feather and Arrow IPC files, one batch at a time."""
 
 from collections.abc import Iterator
 

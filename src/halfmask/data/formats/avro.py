@@ -1,4 +1,4 @@
-"""Avro files, some records at a time."""
+"""Read Avro files, some records at a time."""
 
 from collections.abc import Iterator
 from itertools import islice

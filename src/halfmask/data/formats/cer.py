@@ -1,13 +1,13 @@
-"""Files of the Irish Electricity Customer Behaviour Trial: ``meter code value``, one blank between, no header.
+"""Read files of the Irish Electricity Customer Behaviour Trial: ``meter code value``, one blank between, no header.
 
 A code is a day (1 = 1 January 2009) times 100 plus a half-hour of that day's local clock (1 = 00:00-00:29).
 
-Clock changes. Days 298 and 669 (the last Sundays of October) have 50 half-hours that run on: 5 and 6 are the second
-passing of 01:00 and 01:30, 50 is 23:30. The second passing is placed a quarter of an hour after the first, at 01:15 and
-01:45: every reading keeps its day, its hour and its half-hour of the wall clock, and no two of them fall together.
-Day 452 (the last Sunday of March 2010) lacks half-hours 2 and 3; the others keep the times of their codes.
+Clock changes. Days 298 and 669 (the last Sundays of October) have 50 numbered half-hours: 5 and 6 are the second
+passing of 01:00 and 01:30, and 50 is 23:30. The second passing is placed a quarter of an hour after the first, at 01:15
+and 01:45. So every reading keeps its day, its hour and its half-hour of the wall clock, and no two have one time. Day
+452 (the last Sunday of March 2010) has no half-hours 2 and 3; the others keep the times of their codes.
 
-Values are not changed: the manifest says kWh per half-hour, their size fits mean kW.
+Values are not changed. The manifest says that they are kWh per half-hour, but their size fits mean kW.
 """
 
 import pyarrow as pa
@@ -39,7 +39,10 @@ class Cer(Csv):
         return ((Layout(" ", 0, "", False, NAMES, compression(found.files[0])), found.files),), ()
 
     def rules(self, sample: pa.Table) -> list[Rule]:
-        """Return rules under which a code that no day has is an error, and a meter that is not a number."""
+        """Return the rules of the three columns.
+
+        A code that no day has is an error, and so is a meter that is not a number.
+        """
         meter, code = (quote(name) for name in NAMES[:2])
         number = f"TRY_CAST({code} AS BIGINT)"
         last = f"CASE WHEN ({number} // 100) IN {LONG_DAYS} THEN 50 ELSE 48 END"
@@ -62,7 +65,7 @@ class Cer(Csv):
 
 
 def micros(code: str) -> str:
-    """Return microseconds of local wall-clock time of a code, as integer arithmetic."""
+    """Return an expression of a code's time: microseconds of the local wall clock, in integer arithmetic."""
     day = f"({code}) // 100"
     slot = f"({code}) % 100"
     long_day = f"({day}) IN {LONG_DAYS}"

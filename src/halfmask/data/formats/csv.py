@@ -1,7 +1,4 @@
-"""CSV and other text with one row per line: cells cut by commas, semicolons, tabs, bars or blanks.
-
-Other formats that are copied into text, such as sheets, are read by the same function.
-"""
+"""Read CSV and other text with one row per line; cells are separated by commas, semicolons, tabs, bars or blanks."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -47,7 +44,7 @@ class Copies:
 
 
 class Csv(Format):
-    """Plain text, also compressed. What is not UTF-8 or cannot be streamed is copied into UTF-8 first."""
+    """Plain text, also compressed. A file that is not UTF-8 or cannot be streamed is copied as UTF-8 first."""
 
     kind = "CSV and other text"
     extensions = (".csv", ".tsv", ".txt")
@@ -58,12 +55,12 @@ class Csv(Format):
         return open_text(asked, copies, lambda read: self.layouts(read, asked.options.skip))
 
     def layouts(self, found: SourceFiles, skip: int | None) -> tuple[Layouts, tuple[str, ...]]:
-        """Return the files by layout, and the files that are left out."""
+        """Return the files grouped by layout, and the files that are left out."""
         return find_layouts(found, skip)
 
 
 def _in_utf8(found: SourceFiles, encoding: str | None) -> Copies:
-    """Copy the files that DuckDB cannot read as they are."""
+    """Copy as UTF-8 the files that DuckDB cannot read; leave the others where they are."""
     asked = encodings.check_encoding(encoding) if encoding else None
     copies = Copies()
     for file in found.files:

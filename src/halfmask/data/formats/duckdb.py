@@ -1,4 +1,7 @@
-"""DuckDB's files, attached for reading only; and ``:memory:``, a database without a file, whose queries read files."""
+"""Read DuckDB's files, attached for reading only.
+
+The address ``:memory:`` is a database without a file, for queries over other files.
+"""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""JSON: lines or one array of objects or lists, within each other however deep, as long as one list leads on."""
+"""Read JSON: lines, or one array, of objects or lists. They may be nested, if each level contains only one list."""
 
 from collections.abc import Callable, Sequence
 
@@ -19,7 +19,7 @@ PAGE = frozenset(("count", "next", "previous", "page", "pages", "per_page", "tot
 
 
 class Json(Format):
-    """Read by DuckDB. No text is taken for a time here: `date_formats` does that, and says so."""
+    """JSON that DuckDB reads. DuckDB does not convert texts to times here, because `date_formats` does that."""
 
     kind = "JSON"
     extensions = (".json", ".jsonl", ".ndjson")
@@ -54,10 +54,10 @@ def _within(selected: str, table: From) -> From:
 
 
 def _inner(raw: DuckDBTable) -> tuple[str, str] | None:
-    """Return what to select to unpack one more object or list, with a note; None if all is unpacked.
+    """Return the columns to select to unpack one more object or list, with a note; None if everything is unpacked.
 
-    Objects give their fields. The only list of objects, or of lists, gives a row for each; other fields, such as a
-    meter's name, are repeated in each of these rows.
+    An object gives its fields. A list of objects or of lists, if it is the only one, gives one row per element; other
+    fields, such as a meter's name, are repeated in each of these rows.
     """
     fields = [field for field in raw.sample.schema if field.name != "filename"]
     objects = [field.name for field in fields if pa.types.is_struct(field.type)]
@@ -83,7 +83,10 @@ def _inner(raw: DuckDBTable) -> tuple[str, str] | None:
 
 
 def _cell_names(column: pa.ChunkedArray) -> list[str]:
-    """Return names for the cells of lists that are rows, [time, value]; an empty list if their lengths differ."""
+    """Return names for the cells of lists that are rows, such as [time, value].
+
+    An empty list if their lengths differ.
+    """
     rows = [cells for cells in column.to_pylist() if cells is not None]
     width = len(rows[0]) if rows else 0
     if any(len(cells) != width for cells in rows):
@@ -100,7 +103,7 @@ def _is_list(t: pa.DataType) -> bool:
 
 
 def _is_many(t: pa.DataType) -> bool:
-    """Return whether each of a list is an object or a list itself."""
+    """Return whether a type is a list of objects or of lists."""
     return bool(pa.types.is_struct(t) or _is_list(t))
 
 

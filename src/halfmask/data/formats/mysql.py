@@ -1,4 +1,4 @@
-"""MySQL and MariaDB servers: ``mysql://user:password@host:port/database``."""
+"""Read MySQL and MariaDB servers: ``mysql://user:password@host:port/database``."""
 
 from typing import Any
 from urllib.parse import unquote, urlsplit

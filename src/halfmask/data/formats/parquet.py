@@ -1,6 +1,6 @@
-"""Parquet files: footers are read first, so that a broken or odd file is named before any query runs.
+"""Read Parquet files. Footers are read first, so that a damaged or differing file is named before any query runs.
 
-Plain columns are then read by Arrow, a group of rows on each thread: at less cost than a query that streams them.
+Arrow then reads plain columns, a group of rows per thread, which costs less than a query that streams them.
 """
 
 from collections.abc import Generator, Sequence
@@ -25,7 +25,7 @@ _ORDER = "file_index * 1099511627776 + file_row_number"
 
 
 class Parquet(Format):
-    """Read by Arrow if the columns are plain, else by DuckDB."""
+    """Parquet files, read by Arrow if the columns are plain, else by DuckDB."""
 
     kind = "Parquet"
     extensions = (".parquet", ".pq")
@@ -48,9 +48,9 @@ class Parquet(Format):
 
 @dataclass(frozen=True)
 class Footers:
-    """What the footers of files say: the columns of the first file, and the rows of the largest group.
+    """What the files' footers show: the columns of the first file, and the number of rows of the largest group.
 
-    ``differ``: whether the files' types differ in a way that must be reconciled.
+    ``differ``: whether the files' types differ so much that they must be reconciled.
     """
 
     schema: pa.Schema
@@ -59,9 +59,10 @@ class Footers:
 
 
 def check(found: SourceFiles) -> Footers:
-    """Read every footer.
+    """Read every footer. Raise an error for a file that is damaged or does not fit the others.
 
-    DuckDB casts later files to the types of the first, so a first file of whole numbers would round the others.
+    DuckDB casts later files to the types of the first, so after a first file of whole numbers it would round the
+    others.
     """
     first: pa.Schema | None = None
     rows, largest, differ = 0, 0, False
@@ -96,9 +97,10 @@ def _footer(file: str) -> tuple[pa.Schema, pq.FileMetaData]:
 def by_groups(
     files: Sequence[str], footers: Footers, threads: int | None, names: Sequence[str], cells: Sequence[ArrowCells]
 ) -> Quick | None:
-    """Return what reads the columns by Arrow, group after group; None if they are not stored as ``cells`` says.
+    """Return the function that reads the columns by Arrow, group after group; None if a query must read them.
 
-    Texts cost Arrow more than they cost the query, which gives columns of one name, in whatever case, others.
+    A query must read columns whose types differ from ``cells``, and texts, because Arrow takes longer for them. It must
+    also read tables in which two columns' names differ only in case, because the query renames such columns.
     """
     if len({name.lower() for name in footers.schema.names}) < len(footers.schema.names):
         return None

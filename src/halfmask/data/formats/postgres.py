@@ -1,4 +1,7 @@
-"""PostgreSQL servers, through ADBC, which gives Arrow batches: ``postgresql://user:password@host:port/database``."""
+"""Read PostgreSQL servers through ADBC, which returns Arrow batches.
+
+An address is ``postgresql://user:password@host:port/database``.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -66,7 +69,7 @@ class Postgres(Tables):
 
 
 def _column(field: pa.Field) -> str:
-    """Return a column as the query gives it: decimals as doubles, and types that Arrow does not have as text."""
+    """Return a column for the query: decimals as doubles, and types that Arrow does not have as text."""
     name, t = quote(field.name), field.type
     if getattr(t, "type_name", "") == "numeric":
         return f"{name}::double precision AS {name}"

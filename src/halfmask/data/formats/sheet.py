@@ -1,4 +1,4 @@
-"""Excel and OpenDocument sheets: written out as text, in which header, units and footer are found as in any text."""
+"""Read Excel and OpenDocument sheets: each is written as text, in which header, units and footer are found as usual."""
 
 import csv
 import zipfile
@@ -25,7 +25,7 @@ class Sheet(Format):
         return head.startswith(b"\xd0\xcf\x11\xe0") or (head.startswith(b"PK\x03\x04") and self._is_workbook(file))
 
     def _is_workbook(self, file: str) -> bool:
-        """Return whether a zip is a workbook; of a damaged one the name counts."""
+        """Return whether a zip file is a workbook; if the file is damaged, its name decides."""
         try:
             with zipfile.ZipFile(file) as archive:
                 names = archive.namelist()
@@ -59,7 +59,7 @@ def copy_as_csv(file: str, sheet: str | None, target: Path) -> tuple[str, ...]:
 
 
 def _pick(file: str, names: Sequence[str], asked: str | None, book: Any) -> tuple[str, tuple[str, ...]]:
-    """Return the sheet asked for, or the only one that holds anything."""
+    """Return the sheet that the caller named, or the only one that is not empty, with notes."""
     listed = ", ".join(map(repr, names))
     if asked is not None:
         if asked not in names:
@@ -75,13 +75,13 @@ def _pick(file: str, names: Sequence[str], asked: str | None, book: Any) -> tupl
 
 
 def _trimmed(row: Sequence[Any]) -> Iterable[Any]:
-    """Return a row without the empty cells at its end of a title or a footer; a row of readings keeps them."""
+    """Return a row of a title or footer without the empty cells at its end; a row of readings is returned unchanged."""
     filled = [i for i, cell in enumerate(row) if cell not in ("", None)]
     return row[:1] if filled == [0] and len(row) > 1 else row
 
 
 def _text(cell: Any) -> str:
-    """Return a cell as text: ISO times, numbers with a point and all their digits, midnight as the day alone."""
+    """Return a cell as text: ISO times, numbers with a point and all their digits, and midnight as the date alone."""
     if isinstance(cell, datetime):
         return cell.date().isoformat() if cell.time() == time() else cell.isoformat(" ")
     if isinstance(cell, date | time):

@@ -1,4 +1,4 @@
-"""SQLite files, through the standard library. A column may hold any type in any row: what does not fit is an error."""
+"""Read SQLite files through the standard library. A cell that does not fit its column's type is an error."""
 
 import sqlite3
 from contextlib import closing
@@ -27,7 +27,7 @@ class SqliteFile(RowDatabase):
         return sqlite3
 
     def connect(self, source: str) -> sqlite3.Connection:
-        """Connect for reading only; DuckDB pulls rows from its own threads, one at a time."""
+        """Connect for reading only; several threads of DuckDB may use the connection, one at a time."""
         return sqlite3.connect(f"{Path(source).absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
 
     def quote(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Archives: zip and tar. Their files are unpacked into a temporary folder, and read like any others."""
+"""Read zip and tar archives. Their files are unpacked into a temporary folder, and read like any others."""
 
 import os
 import tarfile
@@ -13,7 +13,7 @@ from halfmask.errors import SourceError
 
 
 class Zip(Format):
-    """Archives that hold files of one other format, which takes the options."""
+    """Archives that hold files of one other format; the options are passed to that format."""
 
     kind = "zip and tar"
     extensions = (".zip", ".tar", ".tgz")
