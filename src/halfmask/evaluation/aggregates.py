@@ -1,8 +1,8 @@
-"""Aggregates: what a consumer computes of a period's values.
+"""Aggregates: functions that a consumer computes of a period's values.
 
-Some follow from running sums or extremes (``sum``, ``mean``, ``variance``, ``max``, ``min``); the others (``median``,
-``quantile:p``, ``trimmed:p``, a function by its path) need all values of a period at once. The analytic method knows
-the first three, whose error follows from sums of noise; the rest is for the direct one.
+``sum``, ``mean``, ``variance``, ``max`` and ``min`` follow from running sums or extremes. The others (``median``,
+``quantile:p``, ``trimmed:p``, a function by its path) need all values of a period at once. The analytic method supports
+the first three, whose error follows from sums of noise. The direct method supports all.
 """
 
 import importlib
@@ -27,22 +27,23 @@ KNOWN = (*RUNNING, "median", "quantile:p", "trimmed:p", "module:function", "path
 
 @dataclass(frozen=True)
 class Aggregate:
-    """One aggregate, by name. ``function`` maps a period's values to a number; None where running sums do."""
+    """One aggregate. ``function`` maps a period's values to a number; None if running sums or extremes suffice."""
 
     name: str
     function: Callable[[FloatArray], float] | None = None
 
     @property
     def analytic(self) -> bool:
-        """Whether the analytic method has it."""
+        """Whether the analytic method supports it."""
         return self.name in ANALYTIC
 
 
 @dataclass(frozen=True)
 class PeriodSums:
-    """Running state of periods: number of values, their sum, squares about their mean, least and largest value.
+    """Running state of periods: number of values, sum, squares about the mean, smallest and largest value.
 
-    ``squares`` merge as Chan, Golub and LeVeque do it: a small spread is not lost, wherever the values lie.
+    ``squares`` are merged by the method of Chan, Golub and LeVeque, so that a small spread about a large mean is not
+    lost.
     """
 
     n: IntArray
@@ -53,12 +54,12 @@ class PeriodSums:
 
     @classmethod
     def empty(cls, periods: int) -> "PeriodSums":
-        """Nothing added yet."""
+        """Return the state of periods without values."""
         n, total, squares = np.zeros(periods, np.int64), np.zeros(periods), np.zeros(periods)
         return cls(n, total, squares, np.full(periods, np.inf), np.full(periods, -np.inf))
 
     def add(self, other: "PeriodSums") -> None:
-        """Take in the state of other values of the same periods."""
+        """Merge the state of other values of the same periods into this one."""
         both = (self.n > 0) & (other.n > 0)
         n, more = self.n[both], other.n[both]
         apart = other.total[both] / more - self.total[both] / n
@@ -71,17 +72,17 @@ class PeriodSums:
 
 
 def default_aggregate(profile: Profile) -> str:
-    """The aggregate that suits the readings: the mean of states such as temperatures, the sum of all others."""
+    """Return the aggregate that suits the readings: the mean for states such as temperatures, otherwise the sum."""
     return "mean" if profile.quantity else "sum"
 
 
 def noun(name: str) -> str:
-    """An aggregate as sentences call it."""
+    """Return an aggregate's name for sentences."""
     return "total" if name == "sum" else name
 
 
 def averaged(about: Mapping[str, Any]) -> list[str]:
-    """What a reader should know of means that were taken because the readings are states; empty for other results."""
+    """Return a note if means were taken because the readings are states; empty for other results."""
     if about.get("aggregate") != "mean" or not about.get("quantity"):
         return []
     return [
@@ -91,7 +92,7 @@ def averaged(about: Mapping[str, Any]) -> list[str]:
 
 
 def aggregate(name: str) -> Aggregate:
-    """The aggregate of that name, or a function given as ``module:function`` or ``path.py:function``."""
+    """Return the aggregate with that name, or a function given as ``module:function`` or ``path.py:function``."""
     if name in RUNNING:
         return Aggregate(name)
     if name == "median":
@@ -107,12 +108,12 @@ def aggregate(name: str) -> Aggregate:
 
 
 def value_of(wanted: Aggregate, sums: PeriodSums, setting: PrivacySetting) -> FloatArray:
-    """g of each period from its running state; NaN without a reading.
+    """Return g of each period from its running state; NaN without a reading.
 
     The variance is the population variance V of the masked values, corrected for the known noise variance sigma^2 of
-    ``setting``: V - sigma^2 for additive noise; for relative noise, where E m^2 = (1 + sigma^2) E s^2,
-    (V - sigma^2 mean^2) / (1 + sigma^2). Mechanisms of kind "direct" have an unknown law, so nothing is subtracted, and
-    what they do to the variance counts as error.
+    ``setting``. For additive noise it is V - sigma^2. For relative noise, where E m^2 = (1 + sigma^2) E s^2, it is (V -
+    sigma^2 mean^2) / (1 + sigma^2). For mechanisms of kind "direct" the law is unknown, so nothing is subtracted, and
+    their effect on the variance counts as error.
     """
     held = sums.n > 0
     n = np.where(held, sums.n, 1)
@@ -129,22 +130,24 @@ def value_of(wanted: Aggregate, sums: PeriodSums, setting: PrivacySetting) -> Fl
 
 
 def own_variance(variance: FloatArray, mean: FloatArray) -> FloatArray:
-    """A period's own variance; 0 if it is below `EQUAL` of the mean square: that is what rounding leaves of equal
-    readings, and errors divided by it would be of any size.
+    """Return a period's own variance; 0 if it is below `EQUAL` of the mean square, so only rounding of equal readings.
+
+    Errors divided by such a rounding error would be arbitrarily large.
     """
     return np.where(variance < EQUAL * (np.maximum(variance, 0) + mean**2), 0.0, variance)
 
 
 def own_total(total: FloatArray, n: FloatArray, squares: FloatArray) -> FloatArray:
-    """A period's own sum or mean; 0 if it is below `EQUAL` of its terms' size sqrt(n sum s^2): what rounding leaves
-    of terms that cancel. ``total`` is the sum.
+    """Return a period's own sum or mean; 0 if it is only a rounding error of terms that cancel.
+
+    This is so below `EQUAL` of the size of its terms, sqrt(n sum s^2). ``total`` is the sum.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         return np.where(np.abs(total) < EQUAL * np.sqrt(n * squares), 0.0, total)
 
 
 def own_value(name: str, sums: FloatArray) -> FloatArray:
-    """Sum, mean or variance of periods from their number of readings and power sums (T, 5 or 3 columns)."""
+    """Return sum, mean or variance of periods from their number of readings and power sums (T, 5 or 3 columns)."""
     n, s1, s2 = (sums[:, k] for k in range(3))
     if name == "variance":
         return own_variance(s2 / n - (s1 / n) ** 2, s1 / n)
@@ -166,7 +169,7 @@ def _quantile(share: float) -> Callable[[FloatArray], float]:
 
 
 def _trimmed(share: float) -> Callable[[FloatArray], float]:
-    """Mean without ``share`` of the values at each end: a few liars or broken meters move it little."""
+    """Return the mean without ``share`` of the values at each end, on which a few wrong values have little effect."""
 
     def mean(values: FloatArray) -> float:
         cut = min(int(share * len(values)), (len(values) - 1) // 2)
@@ -187,7 +190,7 @@ def _share(name: str, text: str, most: float = 1) -> float:
 
 
 def _own(name: str, module: str, function: str) -> Callable[[FloatArray], float]:
-    """A user's function, called with the values of one period in ascending order."""
+    """Return a user's function, which is called with the values of one period in ascending order."""
     try:
         found: Any = getattr(_load(module), function)
     except (ImportError, OSError, SyntaxError, AttributeError) as error:

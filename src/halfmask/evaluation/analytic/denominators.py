@@ -1,10 +1,9 @@
-"""What the local error divides by: error = |psi| / z, with z the same for every setting of a kind.
+"""The divisor z of the local error: error = |psi| / z, with the same z for all settings of one kind of noise.
 
-noise      error      z                              counted over
-additive   relative   |s|                            non-zero readings
-additive   scaled     the user's mean |s|            readings of users that have one
-relative   relative   1                              non-zero readings
-relative   scaled     the user's mean |s| / |s|      the same; a zero reading has error 0
+noise      error      z                              counted over additive   relative   |s|
+non-zero readings additive   scaled     the user's mean |s|            readings of users that have one relative
+relative   1                              non-zero readings relative   scaled     the user's mean |s| / |s|      the
+same; a zero reading has error 0
 """
 
 from dataclasses import dataclass, replace
@@ -30,11 +29,12 @@ class Denominators:
     """The law of z in each of S subsets.
 
     ``size``     (K,) values of z, ascending
-    ``share``    (S, K) probability of each
+    ``share``    (S, K) probability of each value
     ``inverse``  (S, 4) mean of z^-k, k = 1..4
-    ``n``        (S,) errors in the subset, ``zero`` of them 0 whatever the noise (share of all)
-    ``steps``    of which z are multiples (readings of few decimals); nothing if z lies anywhere in the bins that
-                 ``size`` represent; None if ``size`` are the very values
+    ``n``        (S,) number of errors in the subset
+    ``zero``     (S,) share of errors that are 0 for any noise
+    ``steps``    steps that z are multiples of (readings with few decimals); empty if z may be anywhere in the bins that
+                 ``size`` represent; None if ``size`` are exact values
     """
 
     size: FloatArray
@@ -45,13 +45,13 @@ class Denominators:
     steps: Steps | None = ()
 
     def of(self, some: slice) -> "Denominators":
-        """The same of some subsets."""
+        """Return the laws of some subsets."""
         n, zero = self.n[some], self.zero[some]
         return replace(self, share=self.share[some], inverse=self.inverse[some], n=n, zero=zero)
 
     @cached_property
     def values(self) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Of every value that z may have: its place in ``size``, the value, and its share of that size."""
+        """All values that z may have: index in ``size``, value, and its share of that size."""
         if self.steps is None:
             return np.arange(len(self.size)), self.size, np.ones(len(self.size))
         place, values, weight = values_in(bin_of(self.size), self.steps)
@@ -59,7 +59,7 @@ class Denominators:
 
 
 def denominators(profile: Profile, subsets: list[Subset], noise: NoiseKind, error: ErrorKind) -> Denominators:
-    """z in each subset, from the profile alone."""
+    """Return the laws of z in each subset, from the profile alone."""
     members = np.zeros((len(subsets), len(profile)))
     for index, subset in enumerate(subsets):
         members[index, subset.rows] = 1
@@ -114,13 +114,13 @@ def _law(
 
 
 def _constant(profile: Profile) -> bool:
-    """Whether every user's readings are in one bin. If they are alike, each is then the mean of the bin."""
+    """Return whether all readings of each user are in one bin. If they are equal, each is then the mean of the bin."""
     one_each = len(np.unique(profile.histogram.row)) == len(profile.histogram.row)
     return one_each and not profile.buckets and not profile.rows["zeros"].any()
 
 
 def _own_means(profile: Profile, members: FloatArray) -> Denominators:
-    """z = mean |s| of each user, as many values as there are different means."""
+    """Return the law of z = mean |s| of each user, with one value per different mean."""
     readings, sizes = profile.rows["readings"], profile.rows["sum_abs"]
     users = np.flatnonzero(sizes > 0)
     size, place = np.unique(sizes[users] / readings[users], return_inverse=True)
@@ -131,7 +131,7 @@ def _own_means(profile: Profile, members: FloatArray) -> Denominators:
 
 
 def _relative_to_own_mean(profile: Profile, members: FloatArray) -> Denominators:
-    """z = mean |s| / |s|: each user's histogram, shifted by the user's own mean and turned round."""
+    """Return the law of z = mean |s| / |s|: each user's histogram, inverted and shifted by the user's mean."""
     if profile.buckets:
         raise OptionError("relative noise with `error=scaled` needs single users: use `buckets=0` or `method=direct`")
     readings, sizes = profile.rows["readings"], profile.rows["sum_abs"]
@@ -151,8 +151,9 @@ def _relative_to_own_mean(profile: Profile, members: FloatArray) -> Denominators
 
 
 def _own_powers(profile: Profile, mean: FloatArray, third: FloatArray) -> FloatArray:
-    """Sums of (|s| / mean)^k, k = 1..4, of each user, from the sums of s^k. Where signs are mixed that of |s|^3 is not
-    known, and is ``third``, from the bins.
+    """Return each user's sums of (|s| / mean)^k, k = 1..4, from the sums of s^k.
+
+    If signs are mixed, the sum for |s|^3 is not known exactly; ``third``, computed from the bins, is used instead.
     """
     _, _, second, cubes, fourth = np.moveaxis(profile.cells.sum(axis=1), -1, 0)
     one_sign = (profile.rows["negatives"] == 0) | (

@@ -1,13 +1,13 @@
-"""The entropy of local errors that are drawn, if the closed form on the logarithmic grid is not exact enough.
+"""The entropy of drawn local errors, for cases in which the closed form on the logarithmic grid is not exact enough.
 
-A subset's readings are put into the bins of its profile. Each gets a noise, and the errors go into a histogram.
-That holds for any noise and readings. It is used for
+Readings are drawn from the bins of a subset's profile. Each gets a noise, and the errors are put into a histogram. This
+is valid for any noise and readings. It is used for
 
-    noise on a lattice     its errors K h / z fall on few fractions, which cells of a grid do not separate
-    few readings           the entropy of a short histogram does not scatter normally
+    noise on a lattice     errors K h / z take few values, which the cells of a grid do not separate
+    few readings           the entropy of a short histogram is not normally distributed
 
-Of a subset with more errors than `most_drawn` only this number is drawn. A histogram of fewer errors shows less
-entropy. How it grows with their number is known from the histogram itself, and extends it to all errors.
+If a subset has more errors than `most_drawn`, only that number is drawn. A histogram of fewer errors has less entropy.
+Its growth with the number of errors is estimated from the histogram itself, and extrapolated to all errors.
 """
 
 from collections.abc import Sequence
@@ -23,25 +23,25 @@ from halfmask.mechanisms.mechanism import Mechanism
 from halfmask.streams import stream
 
 SHORT = 256
-"""Readings of a subset whose entropy is always drawn."""
+"""Subsets with at most this many readings always have their entropy drawn."""
 LEAST, MOST = 2**16, 2**18
-"""The fewest and the most readings that are drawn of a subset with enough of them."""
+"""Least and largest limit on the readings drawn for one subset."""
 WORK = 2**31
-"""Draws of all settings and subsets together, above which fewer than `MOST` are drawn of each."""
+"""Number of draws for all settings and subsets together above which fewer than `MOST` are drawn for each."""
 AT_ONCE = 16
 NOISES = 2**19
-"""Noises that are drawn of a setting. Subsets take theirs from them, one after the other, and round again."""
+"""Number of noises drawn for a setting. Subsets use them one after the other, starting again at the end."""
 
 
 def drawn_subsets(z: Denominators, law: Mechanism, setting: FloatArray) -> IntArray:
-    """Which subsets' entropies are drawn: all under noise on a lattice, else those of few readings."""
+    """Return the subsets whose entropies are drawn: all for noise on a lattice, otherwise those with few readings."""
     if law.lattice(tuple(setting.tolist())) is not None:
         return np.arange(len(z.n))
     return np.flatnonzero(z.n * (1 - z.zero) <= SHORT)
 
 
 def most_drawn(settings: int, subsets: int) -> int:
-    """The most readings that are drawn of a subset."""
+    """Return the largest number of readings drawn for a subset."""
     return int(np.clip(WORK // max(settings * subsets, 1), LEAST, MOST))
 
 
@@ -49,9 +49,9 @@ def drawn_entropies(
     z: Denominators, which: IntArray, subsets: Sequence[Subset], law: Mechanism, parameters: FloatArray, seed: int,
     most: int,
 ) -> FloatArray:  # fmt: skip
-    """Entropy (settings, which) of these subsets, of whose errors at most ``most`` are drawn.
+    """Return the entropies (settings, which) of these subsets, with at most ``most`` errors drawn for each.
 
-    All settings have the same chances.
+    All settings use the same random numbers.
     """
     count = np.minimum(np.rint(z.n[which]), most).astype(np.int64)
     start, noises = np.cumsum(count) - count, min(int(count.sum()), NOISES)
@@ -74,9 +74,9 @@ def drawn_entropies(
 
 
 def drawn_inverses(z: Denominators, subset: int, count: int, rng: np.random.Generator) -> FloatArray:
-    """1/z of ``count`` errors of a subset, in random order; 0 for those that are 0 whatever the noise.
+    """Return 1/z of ``count`` errors of a subset in random order; 0 for errors that are 0 for any noise.
 
-    Readings are as many as they are in each bin of the profile, and drawn from the values that the bin may hold.
+    The number of readings in each bin follows the profile; values are drawn from those possible in the bin.
     """
     place, values, weight = z.values
     zeros = round(float(z.zero[subset]) * count)

@@ -1,4 +1,4 @@
-"""Mean, standard deviation and entropy of a sample's global errors, for many settings at once, in machine code."""
+"""Mean, standard deviation and entropy of a sample's global errors, for many settings at once, in compiled code."""
 
 import numba
 import numpy as np
@@ -14,7 +14,7 @@ SURE = 1 - 1e-12  # far more than products are rounded by
 
 
 class ScaledErrors:
-    """Errors scale x unit_t of settings that share one law except for its scale."""
+    """Errors scale x unit_t, for settings that differ only in the scale of the noise."""
 
     def __init__(self, unit: FloatArray) -> None:
         self.ordered = np.sort(unit)
@@ -22,18 +22,20 @@ class ScaledErrors:
             self.mean, self.deviation = float(self.ordered.mean()), float(self.ordered.std())
 
     def summaries(self, scale: FloatArray) -> FloatArray:
-        """Mean, standard deviation and entropy under each scale: (scales, 3).
+        """Return mean, standard deviation and entropy for each scale, (scales, 3).
 
-        Mean and deviation are proportional to the scale. The entropy is that of every scale by itself, so that a
-        setting scores the same alone and in company.
+        Mean and deviation are proportional to the scale. The entropy is computed for each scale separately, so that a
+        setting's score does not depend on the other settings.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             result = np.stack([scale * self.mean, scale * self.deviation, self._entropies(scale)], axis=1)
         return np.asarray(np.nan_to_num(result, nan=0.0, posinf=np.inf))
 
     def _entropies(self, scale: FloatArray) -> FloatArray:
-        """With the errors in ascending order a histogram is a count of runs. Of very many scales, in ascending order,
-        few errors change their bin from one to the next, and the counts are kept.
+        """Return the entropy for each scale.
+
+        With errors in ascending order, a histogram counts runs. For very many scales in ascending order, few errors
+        change their bin from one scale to the next, so the counts are updated instead.
         """
         most = float(scale.max(initial=0.0)) * self.ordered[-1] / WIDTH
         if len(scale) < MANY_SCALES or not most < _DENSE_BINS:
@@ -46,8 +48,10 @@ class ScaledErrors:
 
 @numba.njit(nogil=True, cache=True)
 def _logs(periods):  # type: ignore[no-untyped-def]
-    """k log2 k as whole numbers of the smallest unit that a sum over all periods leaves room for, so that sums are the
-    same in any order; and the unit.
+    """Return k log2 k for k = 0..periods as whole multiples of a unit, and the unit.
+
+    Sums of whole numbers do not depend on their order. The unit is the smallest for which a sum over all periods does
+    not overflow.
     """
     unit = 2.0 ** np.ceil(np.log2(max(periods * np.log2(periods), 1.0)) - 62)
     logs = np.zeros(periods + 1, np.int64)
@@ -81,10 +85,10 @@ def _run_entropies(ordered, scale):  # type: ignore[no-untyped-def]
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def _swept_entropies(ordered, scale):  # type: ignore[no-untyped-def]
-    """The same for ascending scales.
+    """Return the entropies for ascending scales.
 
-    Below the scale ``until[t]`` error t is sure to stay in its bin, however the product is rounded; from there on its
-    bin is computed. So most errors cost a comparison, and most of them one for `TOGETHER` scales.
+    Below the scale ``until[t]``, error t certainly stays in its bin, whatever the rounding. From there on its bin is
+    computed. Most errors therefore cost one comparison, and most of them only one per `TOGETHER` scales.
     """
     periods = ordered.size
     (logs, unit), out = _logs(periods), np.empty(scale.size)
@@ -120,9 +124,9 @@ def _swept_entropies(ordered, scale):  # type: ignore[no-untyped-def]
 
 @numba.njit(nogil=True, cache=True)
 def _crowd(errors, counts, logs, thinned, lost):  # type: ignore[no-untyped-def]
-    """Sum of ``logs`` over the bins of the errors, by the number of errors in each; ``lost`` = sums of ``thinned``.
+    """Return the sum of ``logs`` over the bins of the errors, by the number of errors in each bin.
 
-    ``counts`` is all 0, before and after.
+    ``lost`` receives the sums of ``thinned``. ``counts`` is all 0, before and after.
     """
     touched, beyond = np.empty(errors.size, np.int64), np.empty(errors.size)
     bins, far, crowd = 0, 0, 0
@@ -155,16 +159,17 @@ def _crowd(errors, counts, logs, thinned, lost):  # type: ignore[no-untyped-def]
 
 @numba.njit(nogil=True, cache=True)
 def _summary(errors, counts, logs, unit, out):  # type: ignore[no-untyped-def]
-    """out = mean, standard deviation and entropy of the errors. ``counts`` is all 0, before and after."""
+    """Write mean, standard deviation and entropy of the errors to ``out``. ``counts`` is all 0, before and after."""
     crowd = _crowd(errors, counts, logs, np.zeros((0, 1)), np.zeros(0))
     out[0], out[1], out[2] = errors.mean(), errors.std(), _entropy(crowd, errors.size, unit)
 
 
 @numba.njit(nogil=True, cache=True)
 def _thinned(most):  # type: ignore[no-untyped-def]
-    """E K log2 K / p - c log2(p c) with K ~ Binomial(c, p), p = 1/2, 1/4, 1/8, c = 0, 1, ...; later nearly constant.
+    """Return E K log2 K / p - c log2(p c) with K ~ Binomial(c, p), for p = 1/2, 1/4, 1/8 and c = 0, 1, ....
 
-    If each of m errors is kept with the chance p, the entropy is smaller by sum_c of this over m.
+    It is nearly constant for large c. If each of m errors is kept with probability p, the entropy falls by the sum of
+    this over c, divided by m.
     """
     out = np.zeros((3, most))
     for row in range(3):
@@ -180,10 +185,10 @@ def _thinned(most):  # type: ignore[no-untyped-def]
 
 @numba.njit(nogil=True, cache=True)
 def _extended(errors, counts, logs, unit, thinned, n):  # type: ignore[no-untyped-def]
-    """The entropy that n errors show, from a histogram of fewer.
+    """Return the estimated entropy of n errors, from a histogram of fewer.
 
-    From an eighth, a quarter and a half of the errors to all of them it grows by d3, d2, d1. Growth slows down: d1 / d2
-    is smaller than d2 / d3, and at least 1/2 in the end. Each further doubling goes on like this.
+    From an eighth to a quarter, a half and all of the errors, entropy grows by d3, d2 and d1. Growth slows down: d1 /
+    d2 is smaller than d2 / d3, and in the end at least 1/2. Each further doubling continues this pattern.
     """
     lost = np.empty(3)
     entropy = _entropy(_crowd(errors, counts, logs, thinned, lost), errors.size, unit)
@@ -204,7 +209,7 @@ def _extended(errors, counts, logs, unit, thinned, n):  # type: ignore[no-untype
 
 @numba.njit(nogil=True, cache=True)
 def row_summaries(errors):  # type: ignore[no-untyped-def]
-    """Summaries (rows, 3) of each row of errors."""
+    """Return mean, standard deviation and entropy (rows, 3) of each row of errors."""
     out, counts = np.empty((len(errors), 3)), np.zeros(_DENSE_BINS, np.int32)
     logs, unit = _logs(errors.shape[1])
     for r in range(len(errors)):
@@ -214,7 +219,7 @@ def row_summaries(errors):  # type: ignore[no-untyped-def]
 
 @numba.njit(nogil=True, cache=True)
 def linear_summaries(terms, coefficients):  # type: ignore[no-untyped-def]
-    """Summaries (settings, 3) of the errors |sum_k coefficient_k term_k,t|."""
+    """Return mean, standard deviation and entropy (settings, 3) of the errors |sum_k coefficient_k term_k,t|."""
     out, counts = np.empty((len(coefficients), 3)), np.zeros(_DENSE_BINS, np.int32)
     logs, unit = _logs(terms.shape[1])
     for s in range(len(coefficients)):
@@ -227,9 +232,9 @@ def linear_summaries(terms, coefficients):  # type: ignore[no-untyped-def]
 
 @numba.njit(nogil=True, cache=True)
 def product_entropies(noise, start, inverse, n):  # type: ignore[no-untyped-def]
-    """Entropy that n errors show, of which noise[s, start + t] inverse[t] are a part, for each row s.
+    """Return, for each row s, the estimated entropy of n errors, a sample of which is noise[s, start + t] inverse[t].
 
-    The first noise follows the last.
+    After the last noise, the first is used again.
     """
     out, counts, thinned = np.empty(len(noise)), np.zeros(_DENSE_BINS, np.int32), _thinned(_THINNED)
     errors, (logs, unit) = np.empty(inverse.size), _logs(inverse.size)
@@ -246,10 +251,10 @@ def product_entropies(noise, start, inverse, n):  # type: ignore[no-untyped-def]
 
 @numba.njit(nogil=True, cache=True)
 def mixed_entropies(errors, ends, choice, n):  # type: ignore[no-untyped-def]
-    """Entropy that n[r] errors show, of which a mix of ``errors`` (settings, errors) is a part, for each row r.
+    """Return, for each row r, the estimated entropy of n[r] errors, a sample of which is a mix of ``errors``.
 
-    The mix has the errors of setting ``choice[r, u]`` of group u. They end before ``ends[u]``, where those of the next
-    group begin.
+    ``errors`` are (settings, errors). The mix contains, for each group u, the errors of setting ``choice[r, u]`` in the
+    columns of the group, which end before ``ends[u]``.
     """
     out, counts, thinned = np.empty(len(choice)), np.zeros(_DENSE_BINS, np.int32), _thinned(_THINNED)
     mixed, (logs, unit) = np.empty(errors.shape[1]), _logs(errors.shape[1])

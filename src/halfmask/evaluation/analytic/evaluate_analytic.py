@@ -1,4 +1,4 @@
-"""The analytic method: every metric of every setting on every subset, from the profile alone."""
+"""The analytic method: all metrics of all settings on all subsets, from the profile alone."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -31,7 +31,7 @@ PROBES = 24
 
 @dataclass
 class Notes:
-    """What a run found out, for the study's metadata and the reader."""
+    """Facts found during a run, for the study's metadata and notes."""
 
     excluded_periods: int = 0
     estimated: set[str] = field(default_factory=set)
@@ -39,7 +39,7 @@ class Notes:
 
 @dataclass(frozen=True)
 class SubsetErrors:
-    """What errors on some subsets of a profile depend on, whatever the noise; each part is computed once."""
+    """Everything that errors on some subsets of a profile depend on, except the noise; each part is computed once."""
 
     profile: Profile
     subsets: list[Subset]
@@ -55,13 +55,13 @@ class SubsetErrors:
         return period_sums(self.profile, self.subsets)
 
     def divisors(self, kind: NoiseKind) -> Denominators:
-        """What local errors divide by."""
+        """Return the divisors of local errors for this kind of noise."""
         if kind not in self._divisors:
             self._divisors[kind] = denominators(self.profile, self.subsets, kind, self.error)
         return self._divisors[kind]
 
     def totals(self, kind: NoiseKind) -> list[SubsetTotals]:
-        """The periods of each subset."""
+        """Return the periods of each subset."""
         if kind not in self._totals:
             self._totals[kind] = [
                 subset_totals(subset, sums, self.aggregate, kind, self.error)
@@ -71,7 +71,7 @@ class SubsetErrors:
 
 
 class BlockErrors:
-    """Errors of one mechanism's settings on fixed subsets, laid out for the noise of a block."""
+    """Errors of one mechanism's settings on fixed subsets, with grids made for the noise of a block of settings."""
 
     def __init__(self, of: SubsetErrors, block: Block) -> None:
         self.of = of
@@ -85,7 +85,7 @@ class BlockErrors:
 
     @cached_property
     def local(self) -> LocalErrors:
-        """Local errors, which take longer to prepare than the global ones."""
+        """The local errors, which take longer to prepare than the global ones."""
         law, parameters = self.law, self.block.parameters
         probe = parameters[np.unique(np.linspace(0, len(parameters) - 1, PROBES).astype(int))]
         most = parameters[np.argsort(law.moments(parameters)[:, 1])[-3:]]
@@ -94,7 +94,7 @@ class BlockErrors:
         return LocalErrors(self.of.divisors(self.kind), self.of.subsets, law, probe, reach, self.of.seed)
 
     def global_metrics(self) -> FloatArray:
-        """Metrics (settings, subsets, 6) of the block, of which only the global ones are computed; others are NaN."""
+        """Return metrics (settings, subsets, 6) of the block, with the global ones computed and NaN for the others."""
         out = np.full((len(self.block), len(self.totals), len(METRICS)), np.nan)
         moments = self.law.moments(self.block.parameters)
         for index in range(len(self.totals)):
@@ -102,15 +102,16 @@ class BlockErrors:
         return out
 
     def correction(self, parameters: FloatArray) -> FloatArray | None:
-        """What a finer grid adds to the entropy, which differs little between settings alike; None if it adds nothing.
+        """Return the correction of the entropy by a finer grid; None if it is zero.
 
-        It is most of the time that `metrics` take, so a search may use that of a setting near by.
+        It takes most of the time of `metrics`, and differs little between similar settings. A search may therefore use
+        the correction of a similar setting.
         """
         found = self.local.correction(self.law, parameters)
         return None if found is None else found(parameters)
 
     def metrics(self, parameters: FloatArray, correction: FloatArray | None) -> FloatArray:
-        """Metrics (settings, subsets, 6) of settings (settings, parameters), with their `correction`."""
+        """Return metrics (settings, subsets, 6) of settings (settings, parameters), with their `correction`."""
         out = np.empty((len(parameters), len(self.totals), len(METRICS)))
         everything = slice(0, len(parameters))
         self.put_local(parameters, self.local.entropies(self.law, parameters, correction), out, everything)
@@ -120,9 +121,9 @@ class BlockErrors:
         return out
 
     def put_global(self, parameters: FloatArray, moments: FloatArray, index: int, out: FloatArray) -> int:
-        """Write the global metrics of one subset into ``out`` (settings, subsets, 6). No local ones are done: 0.
+        """Write the global metrics of one subset into ``out`` (settings, subsets, 6).
 
-        ``moments`` are those of the law for ``parameters``.
+        Return 0, because progress counts local metrics only.
         """
         out[:, index, GLOBAL] = global_summaries(
             self.law, parameters, moments, self.totals[index], self.of.aggregate, self.of.seed
@@ -136,7 +137,9 @@ class BlockErrors:
         out: FloatArray,
         places: IntArray | slice,
     ) -> int:
-        """Write the local metrics of settings into the rows ``places`` of ``out``; how many settings are done."""
+        """Write the local metrics of settings into the rows ``places`` of ``out``; return the number of
+        settings done.
+        """
         mean, second, entropy = self._scattered(parameters, *entropies)
         with np.errstate(over="ignore", invalid="ignore"):
             out[places, :, LOCAL_MEAN] = mean
@@ -147,7 +150,10 @@ class BlockErrors:
     def _scattered(
         self, parameters: FloatArray, entropy: FloatArray, noise: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The expectations with the noise of finitely many readings around them; all settings have the same draws."""
+        """Return mean, second moment and entropy: expectations plus random scatter due to a finite number of readings.
+
+        All settings use the same random numbers.
+        """
         found = self.local.metrics(self.law, parameters, entropy, noise)
         draws = np.array([_normal(self.of.seed, s.size, s.repeat) for s in self.of.subsets])
         around = np.einsum("quab,ub->qua", found.factor, draws)
@@ -175,14 +181,15 @@ def evaluate_analytic(
     advance: Callable[[int], None] | None = None,
     notes: Notes | None = None,
 ) -> FloatArray:
-    """Metrics (settings, subsets, 6) in the order of `METRICS`.
+    """Return metrics (settings, subsets, 6) in the order of `METRICS`.
 
-    If only settings ``within`` a constraint count, as in a summary, the local metrics of the others are not computed.
-    They are NaN, and all are in single precision. Whether a setting keeps the constraint follows from the global
-    metrics alone.
+    Noise is drawn once per subset and used for all settings (common random numbers), so that settings are compared
+    under equal conditions. The result does not depend on blocks or threads, to the last bit.
 
-    Noise is drawn once for each subset and serves all settings (common random numbers), so settings are compared under
-    the same conditions. Neither blocks nor threads change a bit of the result.
+    ``within``   constraint, for summaries. Local metrics of settings that break it are NaN and not computed; whether a
+                 setting keeps it follows from global metrics alone. The result is then in single precision
+    ``advance``  progress callback with the number of settings done
+    ``notes``    receives facts about the run
     """
     if aggregate not in ANALYTIC:
         raise OptionError(
@@ -211,7 +218,7 @@ def _evaluate_block(
     within: Constraint | None,
     advance: Callable[[int], None] | None,
 ) -> None:
-    """The metrics of a block, into its part of the result."""
+    """Write the metrics of a block into its part of the result."""
     parameters = made.block.parameters
     moments = made.law.moments(parameters)
     by_period = [pool.submit(made.put_global, parameters, moments, index, part) for index in range(len(made.totals))]
@@ -245,7 +252,7 @@ def _all_of(jobs: Iterable["Future[int]"], advance: Callable[[int], None] | None
 
 @contextmanager
 def _stopping(jobs: Sequence["Future[int]"]) -> Iterator[None]:
-    """Jobs that have not begun are cancelled on an error."""
+    """Cancel jobs that have not begun if an error occurs."""
     try:
         yield
     except BaseException:
@@ -255,7 +262,7 @@ def _stopping(jobs: Sequence["Future[int]"]) -> Iterator[None]:
 
 
 def _law(block: Block) -> tuple[Mechanism, NoiseKind]:
-    """The mechanism of a block and its kind of noise."""
+    """Return the mechanism of a block and its kind of noise; raise an OptionError if it has no noise law."""
     law = mechanism(block.mechanism)
     if law.kind == "direct" or block.inner is not None:
         text = next(iter(block.settings()))

@@ -1,4 +1,4 @@
-"""The entropy that a histogram of n errors shows on average, from the true cell probabilities.
+"""The expected entropy of a histogram of n errors, from the true probabilities of the cells.
 
 With n errors in cells of probability p_j the counts are binomial, and the expected plug-in entropy is
 
@@ -6,12 +6,13 @@ With n errors in cells of probability p_j the counts are binomial, and the expec
            = log2 n - sum_j p_j [phi(lambda_j) - chi(lambda_j) / n] + O(1/n^2),    lambda_j = n p_j
 
 with phi(lambda) = E log2(K + 1) for K ~ Poisson(lambda), and chi = lambda phi' + lambda^2 phi'' / 2 for the step from
-Poisson to binomial. A histogram of finitely many errors shows less entropy than there is; this is by how much.
+Poisson to binomial. A histogram of finitely many errors has less entropy than the law itself; the formula includes this
+bias.
 
-Its variance is that of the scores L(lambda_j) = d/dlambda (lambda phi) over the errors, and an excess
-Var[K log2 K] / lambda - L^2 for cells with few errors in them.
+Its variance is the variance of the scores L(lambda_j) = d/dlambda (lambda phi) over the errors, plus an excess Var[K
+log2 K] / lambda - L^2 for cells with few errors.
 
-Functions of lambda are tabulated on knots 2^e (1 + m/64), so that the bits of a double are the address.
+Functions of lambda are tabulated on knots 2^e (1 + m/64), so that an index can be read from the bits of a double.
 """
 
 import numba
@@ -34,7 +35,7 @@ def _knots() -> FloatArray:
 
 
 def _poisson_means(lam: FloatArray) -> FloatArray:
-    """phi, phi', phi'' and Var[K log2 K] / lambda at each lambda: (4, lambdas).
+    """Return phi, phi', phi'' and Var[K log2 K] / lambda at each lambda: (4, lambdas).
 
     phi' = E log2((K+2)/(K+1)) and phi'' = E log2((K+3)(K+1)/(K+2)^2), because d/dlambda E f(K) = E f(K+1) - E f(K).
     """
@@ -75,7 +76,11 @@ PHI, CHI, SCORE, BEND, EXCESS = (TABLES[name] for name in ("phi", "chi", "score"
 
 @numba.njit(nogil=True, inline="always")
 def address(bits):  # type: ignore[no-untyped-def]
-    """Knot below a positive double, and how far it is to the next, from the double's bits; (-1, 0) below all knots."""
+    """Return the index of the last knot not above a positive double, and how far the double is towards the next knot.
+
+    The latter is a fraction of the gap between the knots. The result is (-1, 0) below all knots. ``bits`` are those of
+    the double.
+    """
     index = (bits >> _SHIFT) - _FIRST
     if index < 0:
         return np.int64(-1), 0.0
@@ -83,12 +88,15 @@ def address(bits):  # type: ignore[no-untyped-def]
 
 
 def lookup(table: FloatArray, lam: FloatArray) -> FloatArray:
-    """A tabulated function at any lambda >= 0, by the same linear interpolation as the kernels'."""
+    """Return a tabulated function at any lambda >= 0, by the linear interpolation that the compiled code uses."""
     return np.asarray(np.interp(lam, _KNOTS, np.concatenate([[0.0], table])))
 
 
 def expected_entropy(probabilities: FloatArray, n: float, holds: FloatArray | float = 1.0) -> float:
-    """H_n(p), written plainly: what the kernels compute. A cell may hold several bins of equal probability."""
+    """Return H_n(p), in plain code as a reference for the compiled functions.
+
+    ``holds`` is the number of equally likely bins in each cell.
+    """
     p = np.asarray(probabilities, float)
     lam = n * p / holds
     return max(float(np.log2(n) - p @ (lookup(PHI, lam) - lookup(CHI, lam) / n)), 0.0)
@@ -96,7 +104,7 @@ def expected_entropy(probabilities: FloatArray, n: float, holds: FloatArray | fl
 
 @numba.njit(nogil=True, cache=True)
 def expected_entropies(probabilities, n, holds):  # type: ignore[no-untyped-def]
-    """The same for several n at once, compiled."""
+    """Return H_n(p) for several n at once, in compiled code."""
     out = np.empty(n.size)
     lam = np.empty(1)
     bits = lam.view(np.int64)
@@ -115,9 +123,10 @@ def expected_entropies(probabilities, n, holds):  # type: ignore[no-untyped-def]
 
 @numba.njit(nogil=True, cache=True)
 def entropies_of_counts(counts, bins_held, n):  # type: ignore[no-untyped-def]
-    """Expected plug-in entropy of n[r] errors, ``counts[r, j]`` of which are expected in cell j, of each row r.
+    """Return for each row r the expected plug-in entropy of n[r] errors, with ``counts[r, j]`` of them expected in cell
+    j.
 
-    A cell holds ``bins_held[j]`` histogram bins of equal probability; see `expected_entropy` for the formula.
+    A cell contains ``bins_held[j]`` histogram bins of equal probability; see `expected_entropy` for the formula.
     """
     lam, out = np.empty(counts.shape[1]), np.empty(len(counts))
     bits = lam.view(np.int64)

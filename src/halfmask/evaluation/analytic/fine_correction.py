@@ -1,8 +1,8 @@
-"""What a finer grid adds to the entropy of local errors under noise with a bound.
+"""The correction of the local errors' entropy by a finer grid, for bounded noise.
 
-The cells of `log_grid` take their errors as evenly spread. Noise that is dense at its bound (sine) is not, and it shows
-if z takes few values, or readings have few decimals. `FineGrid` has 64 times as many cells per octave. It is used for
-the average subset, and for subsets of few values of z by themselves.
+`log_grid` assumes that errors are even within a cell. This is wrong for noise that is dense at its bound (sine), and
+matters if z takes few values or readings have few decimals. `FineGrid` has 64 times as many cells per octave. It is
+used for the average subset, and separately for subsets with few values of z.
 """
 
 from collections.abc import Callable
@@ -20,14 +20,14 @@ from halfmask.mechanisms.mechanism import Mechanism
 
 PER_OCTAVE = 1024
 SAMPLED = 256
-"""Settings whose correction is computed. Of more settings the others are interpolated."""
+"""Largest number of settings whose correction is computed; for more settings, the others are interpolated."""
 
 Correction = Callable[[FloatArray], FloatArray]
 """What is added to the entropy (settings, laws of z), as a function of the settings' parameters."""
 
 
 def interpolated(parameters: FloatArray, law: Mechanism, exact: Correction) -> Correction:
-    """``exact`` for up to `SAMPLED` settings; of more, the others are interpolated by size and shape of the noise."""
+    """Return ``exact`` for up to `SAMPLED` settings; for more, an interpolation by size and shape of the noise."""
     if len(parameters) <= SAMPLED:
         return exact
     from scipy.interpolate import RBFInterpolator  # here, because SciPy takes long to import
@@ -40,17 +40,17 @@ def interpolated(parameters: FloatArray, law: Mechanism, exact: Correction) -> C
 
 
 def _features(law: Mechanism, parameters: FloatArray) -> FloatArray:
-    """Size and shape of bounded noise: the logarithms of its bound and of the mass near it."""
+    """Return size and shape of bounded noise: the logarithms of its bound and of the mass near it."""
     support = np.maximum(law.support(parameters), 1e-300)
     near = 1 - law.cdf(parameters, 0.99 * support[:, None])[:, 0]
     return np.stack([np.log(support), 4 * np.log(np.maximum(near, 1e-9))], axis=1)
 
 
 class FineGrid:
-    """One law of z on a grid of `PER_OCTAVE` places; what settings share is computed once."""
+    """One law of z on a grid of `PER_OCTAVE` cells per octave; what settings share is computed once."""
 
     def __init__(self, z: Denominators, base: FloatArray) -> None:
-        """The law ``base`` over the sizes of z; within bins readings lie on the values that they may have."""
+        """Take the law ``base`` over the sizes of z; within a bin, readings have the values that are possible in it."""
         place, values, weight = z.values
         base = base[place] * weight
         position = PER_OCTAVE * np.log2(values)
@@ -63,14 +63,14 @@ class FineGrid:
         self._transforms: dict[int, npt.NDArray[np.complex128]] = {}
 
     def entropies(self, law: Mechanism, setting: FloatArray, n: FloatArray, keep: float) -> FloatArray:
-        """Expected entropy of each number of errors, of which a share ``keep`` is not 0 whatever the noise."""
+        """Return the expected entropy for each number of errors; a share ``keep`` of errors is not always 0."""
         p, holds = self.law(law, setting)
         p = keep * p
         p[0] += 1 - keep
         return np.asarray(expected_entropies(p, n, holds))
 
     def law(self, law: Mechanism, setting: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Probabilities of the bins of 0.001, then of the cells above them, and how many bins each holds."""
+        """Return the probabilities of the bins of 0.001 and of the cells above them, and the number of bins in each."""
         reach = int(np.ceil(PER_OCTAVE * np.log2(max(largest_noise(law, setting), 1e-300)))) - self.low - self.first + 1
         cells = max(-(-reach // PER_OCTAVE) * PER_OCTAVE, PER_OCTAVE)  # whole octaves, so that transforms are shared
         cdf = law.cdf(setting, _powers(self.low + self.first, cells + len(self.share)))[0]
@@ -88,7 +88,7 @@ class FineGrid:
         return probabilities, np.maximum(holds, 1.0)
 
     def _correlated(self, step: FloatArray, cells: int) -> FloatArray:
-        """P[j] = sum_i share[i] step[i + j]."""
+        """Return P[j] = sum_i share[i] step[i + j]."""
         size = next_fast_len(cells + len(self.share), real=True)
         if size not in self._transforms:
             self._transforms[size] = np.conj(rfft(self.share, size))
@@ -98,5 +98,5 @@ class FineGrid:
 
 @lru_cache(16)
 def _powers(first: int, count: int) -> FloatArray:
-    """2^(k / PER_OCTAVE) for k = first, first + 1, ..."""
+    """Return 2^(k / PER_OCTAVE) for k = first, first + 1, ..."""
     return np.exp2((first + np.arange(count)) / PER_OCTAVE)

@@ -1,17 +1,16 @@
-"""Global errors from a profile: one draw a period, however many readings it holds.
+"""Global errors from a profile: one draw per period, for any number of readings.
 
-For sum and mean the error of a period is sigma |X_t| unit_t: sigma^2 = E psi^2, X_t the sum of the period's noise
-divided by its standard deviation, and with n, S_k the number and power sums of the period's readings
+For sum and mean the error of a period is sigma |X_t| unit_t. Here sigma^2 = E psi^2, and X_t is the sum of the period's
+noise divided by its standard deviation. With n and S_k the number and power sums of the period's readings,
 
     aggregate   noise      unit^2
     sum         additive   n / S_1^2
     sum         relative   S_2 / S_1^2
     mean        both       the same (n cancels)
 
-X_t is exact if the mechanism knows its sums (Laplace, Gaussian), and normal otherwise if the period
-holds readings enough for the central limit theorem (`enough`); the noises of smaller periods are drawn one by one. The
-same X_t serve every setting.
-For the variance see `variances`.
+X_t is exact if the mechanism can draw sums (Laplace, Gaussian). Otherwise it is normal if the period has enough
+readings for the central limit theorem (`enough`); in smaller periods, noises are drawn one by one. All settings use the
+same X_t. For the variance see `variance_errors`.
 """
 
 from collections.abc import Sequence
@@ -38,9 +37,11 @@ from halfmask.streams import stream
 class SubsetTotals:
     """One subset: its periods that have an error, for one aggregate and kind of noise.
 
-    ``sums`` (T, 5) number of readings and power sums; ``divisor`` (T,) of the errors; ``unit`` (T,) standard deviation
-    of the error of a sum or mean under noise of variance 1; ``effective`` number of equally large readings;
-    ``excluded`` periods have a total of zero and no error.
+    ``sums``       (T, 5) number of readings and power sums
+    ``divisor``    (T,) of the errors
+    ``unit``       (T,) standard deviation of the error of a sum or mean for noise of variance 1
+    ``effective``  (T,) number of equally large readings that would give the same kurtosis
+    ``excluded``   number of periods with a total of zero, which have no error
     """
 
     subset: Subset
@@ -52,17 +53,19 @@ class SubsetTotals:
 
     @property
     def n(self) -> FloatArray:
-        """Readings of each period."""
+        """Number of readings of each period."""
         return self.sums[:, 0]
 
     @cached_property
     def drawn(self) -> dict[tuple[str, int], ScaledErrors]:
-        """The errors |X_t| unit_t by mechanism and seed, for settings that are evaluated one after the other."""
+        """The errors |X_t| unit_t by mechanism and seed, kept for further settings."""
         return {}
 
 
 def period_sums(profile: Profile, subsets: Sequence[Subset]) -> FloatArray:
-    """Number of readings and sums of s^k of each period and subset: (subsets, periods, 5), one matrix product."""
+    """Return number of readings and sums of s^k of each period and subset, (subsets, periods, 5), by a
+    matrix product.
+    """
     members = np.zeros((len(subsets), len(profile)))
     for index, subset in enumerate(subsets):
         members[index, subset.rows] = 1
@@ -70,7 +73,7 @@ def period_sums(profile: Profile, subsets: Sequence[Subset]) -> FloatArray:
 
 
 def subset_totals(subset: Subset, sums: FloatArray, aggregate: str, noise: str, error: ErrorKind) -> SubsetTotals:
-    """The periods of one subset that have an error, from its `period_sums`."""
+    """Return the periods of one subset that have an error, from its `period_sums`."""
     sums = sums[sums[:, 0] > 0]
     true = own_value(aggregate, sums)
     divisor = np.abs(true) if error == "relative" else np.full(len(true), np.abs(true).mean() if len(true) else 0.0)
@@ -90,7 +93,7 @@ def subset_totals(subset: Subset, sums: FloatArray, aggregate: str, noise: str, 
 def global_summaries(
     law: Mechanism, parameters: FloatArray, moments: FloatArray, totals: SubsetTotals, aggregate: str, seed: int
 ) -> FloatArray:
-    """Mean, standard deviation and entropy of the subset's global errors under each setting: (settings, 3)."""
+    """Return mean, standard deviation and entropy of the subset's global errors for each setting, (settings, 3)."""
     if aggregate == "variance":
         return variance_summaries(law, parameters, moments, totals.sums, totals.divisor, _rng(seed, totals.subset))
     sigma = np.sqrt(moments[:, 1])
@@ -112,7 +115,7 @@ def global_summaries(
 
 
 def _to_lattice(law: Mechanism, setting: FloatArray, totals: SubsetTotals, x: FloatArray, sigma: float) -> FloatArray:
-    """X_t rounded to where sums of lattice noise lie; as it is for continuous noise."""
+    """Return X_t rounded to the possible sums of lattice noise; unchanged for continuous noise."""
     step = law.lattice(tuple(setting.tolist()))
     if step is None or not sigma or law.kind != "additive":
         return x
@@ -121,14 +124,16 @@ def _to_lattice(law: Mechanism, setting: FloatArray, totals: SubsetTotals, x: Fl
 
 
 def standard_sums(law: Mechanism, totals: SubsetTotals, seed: int) -> FloatArray:
-    """X_t: the sum of a period's noise, divided by its standard deviation."""
+    """Return X_t: the sum of a period's noise, divided by its standard deviation."""
     rng = _rng(seed, totals.subset)
     return law.standard_sums(totals.effective, rng)
 
 
 def needs_single_draws(law: Mechanism, least: FloatArray, totals: SubsetTotals) -> npt.NDArray[np.bool_]:
-    """Of each setting, whether a period has fewer readings than the ``least`` number with a normal sum; no exact one is
-    known, and drawing them can be afforded.
+    """Return for each setting whether some period has too few readings for a normal sum, so that noises must be drawn.
+
+    False if the mechanism has exact sums. ``least`` is the number of readings for a normal sum, limited by
+    `MOST_DRAWN`.
     """
     if law.exact_sums or law.kind != "additive":
         return np.zeros(len(least), bool)
@@ -138,7 +143,7 @@ def needs_single_draws(law: Mechanism, least: FloatArray, totals: SubsetTotals) 
 def sums_one_by_one(
     law: Mechanism, parameters: FloatArray, sigma: float, totals: SubsetTotals, seed: int, least: float
 ) -> FloatArray:
-    """X_t of one setting; of periods with fewer than the ``least`` number of readings by `sums_of_few`."""
+    """Return X_t of one setting; for periods with fewer than ``least`` readings by `sums_of_few`."""
     rng = _rng(seed, totals.subset)
     x = rng.standard_normal(len(totals.n))
     if sigma > 0:

@@ -1,8 +1,8 @@
 """The entropy of noise that is a scale times one law, by a spline through a few scales.
 
-If that law has a smooth density and no bound, the entropy is a smooth function of the logarithm of the scale. It is
-computed at `PER_OCTAVE` scales per octave. A bound would leave a kink at every scale that moves it past the edge of a
-bin, so bounded laws are computed setting by setting.
+If the law has a smooth density and no bound, the entropy is a smooth function of the logarithm of the scale. It is
+computed at `PER_OCTAVE` scales per octave. Bounded laws are computed setting by setting, because the entropy has a kink
+at every scale for which the bound passes the edge of a bin.
 """
 
 from collections.abc import Callable
@@ -16,12 +16,15 @@ from halfmask.mechanisms.scaled_noise import ScaledNoise
 PER_OCTAVE = 4
 
 Entropies = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-"""Entropy of settings (settings, subsets), and its variance and covariances (settings, subsets, 3), as
-`LocalErrors.closed_form` has them."""
+"""Entropy of settings (settings, subsets), and its variance and covariances (settings, subsets, 3), as in
+`LocalErrors.closed_form`.
+"""
 
 
 def between_scales(law: Mechanism, parameters: FloatArray, exactly: Entropies) -> Entropies | None:
-    """``exactly`` of any of these settings, from few; None if the law does not allow it, or it saves little."""
+    """Return an interpolation of ``exactly`` for these settings; None if the law does not allow it, or
+    it saves little.
+    """
     if not isinstance(law, ScaledNoise) or np.isfinite(law.unit_support) or law.lattice(tuple(parameters[0].tolist())):
         return None
     least, most = float(parameters[:, 0].min()), float(parameters[:, 0].max())

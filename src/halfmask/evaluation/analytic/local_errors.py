@@ -1,10 +1,10 @@
 """Local errors from a profile: mean, standard deviation and entropy of every setting on every subset.
 
-Mean and second moment follow exactly from moments: E e^k = E|psi|^k mean(z^-k). The entropy is that of the histogram
-one expects (`expected_entropy`), on a logarithmic grid, with what a finer one adds under bounded noise
-(`fine_correction`). Subsets differ little from their average, so the entropy is expanded to second order around it;
-subsets for which that is not exact enough are computed one by one. Around the expectations the metrics scatter
-normally, with known covariance. Noise on a lattice and subsets of few readings are drawn (`drawn_entropy`).
+Mean and second moment are exact: E e^k = E|psi|^k mean(z^-k). The entropy is the expected one (`expected_entropy`) on a
+logarithmic grid, corrected by a finer grid for bounded noise (`fine_correction`). Subsets differ little from their
+average, so the entropy is expanded to second order around it. Subsets for which this is not exact enough are computed
+one by one. Normal scatter with known covariance is added to the expectations. For noise on a lattice and subsets with
+few readings, errors are drawn (`drawn_entropy`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +26,7 @@ from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.mechanism import Mechanism
 
 PER_OCTAVE, PER_OCTAVE_OF_FEW = 16, 128
-"""Cells of the grid per octave; more if z has no more than `FEW_VALUES` values, which blur nothing."""
+"""Cells of the grid per octave; more if z has at most `FEW_VALUES` values, which do not smooth the noise's law."""
 TOLERANCE = 1e-3  # bits of entropy that an expansion may differ from the exact sum,
 SCATTER = 0.05  # or this share of what subsets of one size differ by themselves, whichever is more
 SPREAD = 0.15  # what the scatter of an expanded subset may be off, as a share
@@ -40,7 +40,7 @@ MOST_OWN = 50  # if there are no more of them than this
 
 
 Source = Callable[["slice | IntArray"], tuple[FloatArray, FloatArray]]
-"""The entropies of some settings, and n times their variance and covariances."""
+"""Function of a selection of settings: returns their entropies, and n times their variance and covariances."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Around:
 
 @dataclass(frozen=True)
 class LocalMetrics:
-    """Per setting and subset: expectations, and the Cholesky factor of their noise (mean, second moment, entropy)."""
+    """Expectations per setting and subset, and the Cholesky factor of the scatter of (mean, second moment, entropy)."""
 
     mean: FloatArray
     second: FloatArray
@@ -69,7 +69,7 @@ class LocalMetrics:
 class LocalErrors:
     """Local errors of one kind of noise on given subsets.
 
-    ``probe`` are settings to try the expansion on.
+    ``probe`` are settings on which the expansion is tested.
     """
 
     def __init__(
@@ -99,9 +99,9 @@ class LocalErrors:
         self.exact = self._grid(z.share[self.single]) if len(self.single) else None
 
     def correction(self, law: Mechanism, parameters: FloatArray) -> Correction | None:
-        """What a finer grid adds to the entropy of any of these settings; None under noise without a bound.
+        """Return the correction of the entropy by a finer grid for these settings; None for noise without a bound.
 
-        Columns are numbers of errors under the average law of z, then the subsets `of_few_values`.
+        Its columns are numbers of errors for the average law of z, then the subsets `of_few_values`.
         """
         if not np.isfinite(law.support(parameters)).all():
             return None
@@ -124,10 +124,10 @@ class LocalErrors:
 
     @cached_property
     def of_few_values(self) -> tuple[IntArray, IntArray]:
-        """Subsets of few users, whose means are the only values of z if errors are scaled by them.
+        """Subsets of few users, for errors scaled by users' means, which are then the only values of z.
 
-        One of each that are alike, and for every subset its place among them, or -1. If there are more than `MOST_OWN`,
-        none has its own correction.
+        The first array has one subset for each group of equal ones. The second has, for every subset, the index of its
+        group, or -1. If there are more than `MOST_OWN` groups, none has its own correction.
         """
         z, place = self.z, np.full(len(self.z.n), -1)
         apart = np.abs(z.share - self.average).sum(axis=1) / 2
@@ -146,7 +146,9 @@ class LocalErrors:
         return FineGrid(self.z, self.average)
 
     def source(self, law: Mechanism, parameters: FloatArray) -> Source:
-        """Where the `entropies` of some of these settings come from: few scales, if these serve all."""
+        """Return a function that computes the `entropies` of some of these settings, by interpolation
+        over scales if possible.
+        """
         correction = self.correction(law, parameters)
 
         def closed(some: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -168,15 +170,17 @@ class LocalErrors:
     def entropies(
         self, law: Mechanism, parameters: FloatArray, correction: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
-        """Expected entropy (settings, subsets), with the settings' `correction`; and n times its variance and its
-        covariances with mean and mean square (settings, subsets, 3).
+        """Return the expected entropy (settings, subsets), with ``correction`` added, and its scatter (settings,
+        subsets, 3).
+
+        The scatter is n times the entropy's variance, and its covariances with mean and mean square.
         """
         return self._with_drawn(law, parameters, *self.closed_form(law, parameters, correction), len(parameters))
 
     def closed_form(
         self, law: Mechanism, parameters: FloatArray, correction: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
-        """`entropies` by the grid alone."""
+        """Return `entropies` from the grid alone."""
         moments = law.moments(parameters)
         z, subsets = self.z, len(self.z.n)
         entropy, noise = np.empty((len(parameters), subsets)), np.empty((len(parameters), subsets, 3))
@@ -194,7 +198,7 @@ class LocalErrors:
     def _with_drawn(
         self, law: Mechanism, parameters: FloatArray, entropy: FloatArray, noise: FloatArray, settings: int
     ) -> tuple[FloatArray, FloatArray]:
-        """The entropies of subsets that are drawn in place of the grid's; a draw scatters by itself."""
+        """Replace the entropies of subsets that are drawn; a draw already contains its scatter."""
         which = drawn_subsets(self.z, law, parameters[0])
         if len(which):
             most = most_drawn(settings, len(which))
@@ -203,7 +207,7 @@ class LocalErrors:
         return entropy, noise
 
     def metrics(self, law: Mechanism, parameters: FloatArray, entropy: FloatArray, noise: FloatArray) -> LocalMetrics:
-        """Expectations and noise for settings of one mechanism, from their `entropies`."""
+        """Return expectations and scatter for settings of one mechanism, from their `entropies`."""
         moments, z = law.moments(parameters), self.z
         with np.errstate(over="ignore", invalid="ignore"):
             mean = moments[:, :1] * z.inverse[:, 0] * self.keep
@@ -218,7 +222,7 @@ class LocalErrors:
     def _parts(
         self, law: Mechanism, parameters: FloatArray, moments: FloatArray
     ) -> Iterator[tuple[IntArray, tuple[FloatArray, FloatArray]]]:
-        """Entropy and its noise for the subsets that are expanded, and for those that are computed one by one."""
+        """Yield entropy and scatter for the subsets that are expanded, then for those computed one by one."""
         cdf = self.cdf(law, parameters)
         if self.around:
             yield self.around.which, self._expanded(self.around, cdf, moments)
@@ -226,7 +230,7 @@ class LocalErrors:
             yield self.single, self._exact(self.exact, cdf, moments, self.single)
 
     def cdf(self, law: Mechanism, parameters: FloatArray) -> FloatArray:
-        """P(|psi| <= y) on the edges of every grid here, (settings, edges): laws of z share them."""
+        """Return P(|psi| <= y) on the edges of the grids, (settings, edges); all laws of z share the edges."""
         return np.ascontiguousarray(law.cdf(parameters, self.base.y))
 
     def _exact(
@@ -237,7 +241,9 @@ class LocalErrors:
     def _entropies(
         self, grid: LogGrid, cdf: FloatArray, moments: FloatArray, n: FloatArray, keep: FloatArray, noise: bool = False
     ) -> tuple[FloatArray, FloatArray]:
-        """Entropy (settings, laws) of n errors under each law of the grid, and its noise (settings, laws, 3)."""
+        """Return the entropy (settings, laws) of n errors under each law of the grid, and its scatter
+        (settings, laws, 3).
+        """
         out = np.empty((len(cdf), len(n)))
         around = np.empty((len(cdf), len(n), 3 if noise else 0))
         for rows in grid.batches(len(cdf), len(n)):
@@ -252,7 +258,7 @@ class LocalErrors:
         return out, around
 
     def _expand(self, base: FloatArray, law: Mechanism, probe: FloatArray) -> Around | None:
-        """Expand the subsets around the average for which that is exact enough; None if they are too few."""
+        """Return the expansion of the subsets for which it is exact enough; None if they are too few."""
         z = self.z
         if len(z.n) <= FEW:
             return None
@@ -268,7 +274,7 @@ class LocalErrors:
         return self._around(base, close) if len(close) > FEW else None
 
     def _scatter(self, entropy: FloatArray) -> FloatArray:
-        """Standard deviation of the entropy over the subsets of each one's size; 0 for fewer than three."""
+        """Return the standard deviation of the entropy over subsets of equal size; 0 for fewer than three subsets."""
         spread = np.zeros_like(entropy)
         sizes = np.array([subset.size for subset in self.subsets])
         for size in np.unique(sizes):
@@ -334,7 +340,9 @@ class LocalErrors:
         return (values, slopes, bends, gradient), noise
 
     def _factor(self, moments: FloatArray, noise: FloatArray) -> FloatArray:
-        """Cholesky factor of the covariance of (mean, second moment, entropy) over the noise, given the readings."""
+        """Return the Cholesky factor of the covariance of (mean, second moment, entropy) over the noise,
+        for fixed readings.
+        """
         m1, m2, m3, m4 = (moments[:, k, None] for k in range(4))
         w2, w3, w4 = (self.z.inverse[:, k] * self.keep for k in (1, 2, 3))
         n = self.z.n
@@ -356,7 +364,7 @@ class LocalErrors:
 
 
 def _distinct(essential: FloatArray, own: FloatArray) -> tuple[FloatArray, IntArray | slice]:
-    """The settings whose laws differ, and which of them is each one's."""
+    """Return the settings with different laws, and for each setting the index of its law."""
     if np.array_equal(essential, own):
         return own, slice(None)
     laws, place = np.unique(essential, axis=0, return_inverse=True)
@@ -368,7 +376,7 @@ def _ratio(top: FloatArray, bottom: FloatArray) -> FloatArray:
 
 
 def _lagrange(nodes: FloatArray, at: FloatArray) -> FloatArray:
-    """Weights of the polynomial through all nodes, at each point."""
+    """Return the weights of the polynomial through all nodes, at each point."""
     weights = np.ones((len(at), len(nodes)))
     for a, node in enumerate(nodes):
         for b, other in enumerate(nodes):
@@ -378,12 +386,12 @@ def _lagrange(nodes: FloatArray, at: FloatArray) -> FloatArray:
 
 
 def _hats(nodes: FloatArray, at: FloatArray) -> FloatArray:
-    """Weights of the straight lines between neighbouring nodes, at each point."""
+    """Return the weights of linear interpolation between neighbouring nodes, at each point."""
     return np.stack([np.interp(at, nodes, unit) for unit in np.eye(len(nodes))], axis=1)
 
 
 def entropy_of_one(z: Denominators, law: Mechanism, setting: FloatArray) -> float:
-    """Expected entropy of one setting (1, parameters) on the first subset of z."""
+    """Return the expected entropy of one setting (1, parameters) on the first subset of z."""
     everybody = [Subset(0, 0, np.zeros(0, np.int64), 0)]
     local = LocalErrors(z, everybody, law, setting, largest_noise(law, setting), 0)
     correction = local.correction(law, setting)

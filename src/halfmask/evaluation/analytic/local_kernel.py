@@ -1,7 +1,7 @@
-"""Local errors of many settings, in machine code: distribution, expected entropy, and the noise around it.
+"""Local errors of many settings in compiled code: distribution, expected entropy, and its scatter.
 
-Arrays have a row for each law of z and run along the cells, so that the inner loops are plain sums over memory. What is
-a correlation with the noise's law is done by `LogGrid`, before and after.
+Arrays have one row per law of z and run along the cells, so that inner loops are plain sums over memory. Correlations
+with the noise's law are computed by `LogGrid`, before and after.
 """
 
 import numba
@@ -23,7 +23,7 @@ def _dot(a, b, size):  # type: ignore[no-untyped-def]
 
 @numba.njit(nogil=True, cache=True)
 def _held(cdf, cells):  # type: ignore[no-untyped-def]
-    """How many cells the noise reaches."""
+    """Return the number of cells that the noise reaches."""
     for y in range(cdf.size - 1, 0, -1):
         if cdf[y] - cdf[y - 1] > NEGLIGIBLE:
             return min(cells, y)
@@ -32,7 +32,9 @@ def _held(cdf, cells):  # type: ignore[no-untyped-def]
 
 @numba.njit(nogil=True, cache=True)
 def _spread(below, cell, held, first_bin, part, dense, bins, p):  # type: ignore[no-untyped-def]
-    """p = probabilities of the bins, then of the cells above them; ``below`` is what lies below all cells."""
+    """Write the probabilities of the bins, then of the cells above them, to ``p``; ``below`` is the mass
+    below all cells.
+    """
     p[:bins] = 0.0
     p[0] = below
     for j in range(min(dense, held)):
@@ -46,11 +48,11 @@ def _spread(below, cell, held, first_bin, part, dense, bins, p):  # type: ignore
 def entropies(  # type: ignore[no-untyped-def]
     cdf, below, cell, first_bin, part, dense, bins, multiple, cell_error, n, keep, out, noise, change
 ):
-    """out[s, c] = expected plug-in entropy of n[c] errors under law c of z.
+    """Write to out[s, c] the expected plug-in entropy of n[c] errors under law c of z.
 
-    ``below[s, c]`` and ``cell[s, c]`` are the probabilities under each law; ``keep[c]`` is the share of errors that
-    are not 0 whatever the noise; the others are in the first bin. ``noise`` and ``change`` are as in `expansions`, and
-    left alone if ``noise`` has zero columns.
+    ``below``, ``cell``    probabilities [s, c] of errors below all cells, and of each cell
+    ``keep``               share of errors [c] that are not always 0; the others are in the first bin
+    ``noise``, ``change``  as in `expansions`; not written if ``noise`` has zero columns
     """
     laws, cells = cell.shape[1], multiple.size
     p, lam, score = np.empty(bins + cells), np.empty(bins + cells), np.empty(bins + cells)
@@ -90,12 +92,12 @@ def entropies(  # type: ignore[no-untyped-def]
 def expansions(  # type: ignore[no-untyped-def]
     cdf, below, cell, first_bin, part, dense, bins, multiple, cell_error, n, keep, values, slopes, bends, noise, change,
 ):  # fmt: skip
-    """Entropy around one law of z (``cell[:, 0]``), to second order in the directions of the others.
+    """Write the entropy around one law of z (``cell[:, 0]``), to second order in the directions of the other laws.
 
-    For each setting s and each number of errors n[a]: ``values[s, a]``, ``slopes[s, a, c]`` and ``bends[s, a, c, d]``;
-    of every other one also what `LogGrid.noise` makes the scatter of: ``noise[s, a // 2]`` = the mean square of the
-    scores, and the mean products of score and error and of score and squared error; ``change[s, a // 2, j]``, by how
-    much the score falls from each cell to the next.
+    For each setting s and number of errors n[a], the results are ``values[s, a]``, ``slopes[s, a, c]`` and ``bends[s,
+    a, c, d]``. For every other a, the inputs of `LogGrid.noise` are added. ``noise[s, a // 2]`` contains the mean
+    square of the scores, and the mean products of score and error, and of score and squared error. ``change[s, a // 2,
+    j]`` is the fall of the score from each cell to the next.
     """
     laws, cells = cell.shape[1], multiple.size
     p = np.empty((laws, bins + cells))
@@ -144,7 +146,7 @@ def expansions(  # type: ignore[no-untyped-def]
 
 @numba.njit(nogil=True, cache=True)
 def _scores(cell, held, first_bin, part, dense, bins, cell_error, score, noise, change):  # type: ignore[no-untyped-def]
-    """Scores of the cells: their products with the errors, and by how much they fall from each cell to the next."""
+    """Write the scores of the cells: their products with the errors, and their fall from each cell to the next."""
     first = second = 0.0
     before = score[0]
     for j in range(held):

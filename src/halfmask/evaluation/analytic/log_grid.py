@@ -1,8 +1,9 @@
-"""The grid on which errors are distributed: logarithmic cells, and the 0.001-wide bins of the entropy below them.
+"""The grid of the distribution of errors: logarithmic cells, and the bins of width 0.001 that the entropy counts.
 
-With log|psi| and log z on the same spacing of 1/B octave, P(error in cell j) = sum_i share_i [F(i+j+1) - F(i+j)]:
-a cross-correlation of the noise's law with that of z. Small errors are narrower than a bin, so cells up to `DENSE`
-bins' width are spread over the bins they cover; above, a cell holds ``multiple`` bins of nearly equal probability.
+With log|psi| and log z on the same spacing of 1/B octave, P(error in cell j) = sum_i share_i [F(i+j+1) - F(i+j)], a
+cross-correlation of the noise's law with that of z. Cells of small errors are narrower than a bin. Cells up to a width
+of `DENSE` bins are therefore spread over the bins they cover; wider ones contain ``multiple`` bins of nearly equal
+probability.
 """
 
 from collections.abc import Iterator
@@ -27,14 +28,15 @@ AT_ONCE = 2**17  # numbers in a transform
 
 @dataclass(frozen=True)
 class LogGrid:
-    """Everything about the grid that no setting changes.
+    """The parts of the grid that do not depend on the setting.
 
-    ``y``          (Y,) edges of |psi|
-    ``share``      (C, I) probability of each grid value of z, a row for each law of z
-    ``inverse``    (I,) 1/z on the grid
-    ``cell_error`` (J,) middle error of each cell
-    ``first_bin``, ``part``: cell j spreads over the bins ``first_bin[j]``, +1, ... with the shares ``part[j]``
-    ``dense``      cells 0..dense-1 are spread, the others hold ``multiple[j]`` bins each
+    ``y``                    (Y,) edges of |psi|
+    ``share``                (C, I) probability of each grid value of z, one row per law of z
+    ``inverse``              (I,) 1/z on the grid
+    ``cell_error``           (J,) middle error of each cell
+    ``first_bin``, ``part``  cell j is spread over the bins ``first_bin[j]``, +1, ... with the shares ``part[j]``
+    ``dense``                cells below this index are spread
+    ``multiple``             (J,) number of bins in each of the other cells
     """
 
     per_octave: int
@@ -49,14 +51,14 @@ class LogGrid:
     multiple: FloatArray
 
     def batches(self, settings: int, rows: int) -> Iterator[slice]:
-        """Settings in parts small enough for transforms of this number of rows each."""
+        """Yield the settings in batches small enough for transforms with this number of rows each."""
         most = max(AT_ONCE // (rows * len(self.y)), 1)
         for first in range(0, settings, most):
             yield slice(first, min(first + most, settings))
 
     @cached_property
     def _size(self) -> int:
-        """Of the transforms: correlations run over no more than all edges, so that none wraps around."""
+        """Length of the transforms, at least the number of edges, so that correlations do not wrap around."""
         return int(next_fast_len(len(self.y), real=True))
 
     @cached_property
@@ -64,8 +66,10 @@ class LogGrid:
         return np.asarray(np.conj(rfft(self.share, self._size)))
 
     def cells(self, cdf: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Under each setting's distribution function (S, Y) of |psi| and each law of z: the probability of errors
-        below all cells (S, C), and of each cell (S, C, J), P(cell j) = sum_i share_i [F(i+j+1) - F(i+j)].
+        """Return the probabilities of errors below all cells (S, C), and of each cell (S, C, J), for each setting and
+        law of z.
+
+        ``cdf`` (S, Y) is each setting's distribution function of |psi|. P(cell j) = sum_i share_i [F(i+j+1) - F(i+j)].
         """
         step = rfft(np.diff(cdf, axis=1), self._size)[:, None]
         found: FloatArray = irfft(step * self._transform, self._size)[..., : len(self.multiple)]
@@ -76,10 +80,12 @@ class LogGrid:
         self, cdf: FloatArray, share: FloatArray, keep: FloatArray | float, moments: FloatArray, noise: FloatArray,
         change: FloatArray,
     ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
-        """(n Var H, n Cov(H, mean error), n Cov(H, mean squared error)) given the readings, (S, R, 3), and the slope of
-        the entropy in every grid value of z, (S, R, I), from `noise` and `change` of the kernels under R laws of z.
+        """Return the scatter of the entropy for fixed readings, (S, R, 3), and its gradient in the grid values of z,
+        (S, R, I).
 
-        The mean score of an error of a reading z_i is sum_j (F(i+j+1) - F(i+j)) score_j, summed by parts.
+        The scatter is n Var H, n Cov(H, mean error), n Cov(H, mean squared error), for R laws of z. ``noise`` and
+        ``change`` come from the compiled code. The mean score of an error of a reading z_i is sum_j (F(i+j+1) - F(i+j))
+        score_j, summed by parts.
         """
         product = rfft(cdf, self._size)[:, None] * np.conj(rfft(change, self._size))
         mean: FloatArray = irfft(product, self._size)[..., : len(self.inverse)]
@@ -91,12 +97,12 @@ class LogGrid:
 
 
 def _under(share: FloatArray, values: FloatArray) -> FloatArray:
-    """Sums over the last axis of (S, R, I), weighted by each row's own law of z, or by the one of all rows."""
+    """Return sums over the last axis of (S, R, I), weighted by each row's law of z, or by one law for all rows."""
     return np.asarray(values @ share[0] if len(share) == 1 else np.einsum("sri,ri->sr", values, share))
 
 
 def make_grid(z: Denominators, share: FloatArray, largest_noise: float, per_octave: int) -> LogGrid:
-    """The grid for noise up to ``largest_noise``; ``share`` (C, K) has a law of z in each row."""
+    """Return the grid for noise up to ``largest_noise``; ``share`` (C, K) contains one law of z per row."""
     position = per_octave * np.log2(np.maximum(z.size, z.size[-1] * 2.0**-OCTAVES_OF_Z))
     low = int(np.floor(position[0]))
     nodes = int(np.floor(position[-1])) + 2 - low
@@ -128,7 +134,7 @@ def make_grid(z: Denominators, share: FloatArray, largest_noise: float, per_octa
 
 
 def _spread(edges: FloatArray) -> tuple[IntArray, FloatArray]:
-    """How a cell of even density divides over the bins it covers."""
+    """Return, for each cell, the first bin it covers, and the shares of an even density in this and the next bins."""
     low, high = edges[:-1] / BIN_WIDTH, edges[1:] / BIN_WIDTH
     first = np.floor(low).astype(np.int64)
     reach = int((np.ceil(high) - first).max(initial=1))
@@ -138,7 +144,7 @@ def _spread(edges: FloatArray) -> tuple[IntArray, FloatArray]:
 
 
 def largest_noise(law: Mechanism, parameters: FloatArray) -> float:
-    """A value that hardly any noise of these settings exceeds."""
+    """Return a value that the noise of these settings almost never exceeds."""
     support = law.support(parameters)
     bounded = support[np.isfinite(support)]
     largest = float(bounded.max(initial=0.0))
