@@ -90,11 +90,21 @@ def samples_of(study: Study, menu: Menu | None = None) -> Samples:
     blocks = study.grid.blocks
     about = {**study.about, "form": "summary"} if summary else study.about
     scale = scale_of(metrics, menu if menu is not None or not summary else study.about)
-    return _scored(
-        study.grid.texts(), np.repeat([block.mechanism for block in blocks], [len(block) for block in blocks]),
-        [row for block in blocks for row in block.parameters.tolist()], study.users[order], metrics, scale,
-        None if study.scores is None else dict(study.scores), about,
-    )  # fmt: skip
+    settings, scores = study.grid.texts(), None if study.scores is None else dict(study.scores)
+    if scores is None:
+        kept = passing(metrics, scale.constraint)
+        q, u = privacy(metrics, scale.largest, scale.weights), utility(metrics, scale.largest, scale.weights)
+        scores = {}
+        for name, values in (("privacy", q), ("utility", u)):
+            tenth, median = np.full((2, len(settings)), np.nan)
+            tenth[kept], median[kept] = np.percentile(values[kept], (10, 50), axis=1)
+            scores |= {f"{name}_median": median, f"{name}_p10": tenth}
+    else:
+        kept = np.isfinite(scores["privacy_median"])
+        q, u = scores["privacy_median"][:, None], scores["utility_median"][:, None]
+    mechanisms = np.repeat([block.mechanism for block in blocks], [len(block) for block in blocks])
+    parameters = [row for block in blocks for row in block.parameters.tolist()]
+    return Samples(settings, mechanisms, parameters, study.users[order], metrics, kept, q, u, scores, scale, about)
 
 
 def scale_of(metrics: FloatArray, source: Menu | dict[str, Any] | None) -> Scale:
@@ -109,30 +119,6 @@ def scale_of(metrics: FloatArray, source: Menu | dict[str, Any] | None) -> Scale
         largest = np.array([source["normalisers"][name] for name in METRICS])
         return Scale(largest, weights, Constraint(**source["constraints"]))
     return Scale(normalisers(metrics, passing(metrics, Constraint())), Weights(), Constraint())
-
-
-def _scored(
-    settings: list[str],
-    mechanisms: npt.NDArray[np.str_],
-    parameters: list[list[float]],
-    users: IntArray,
-    metrics: FloatArray,
-    scale: Scale,
-    scores: dict[str, FloatArray] | None,
-    about: dict[str, Any],
-) -> Samples:
-    if scores is None:
-        kept = passing(metrics, scale.constraint)
-        q, u = privacy(metrics, scale.largest, scale.weights), utility(metrics, scale.largest, scale.weights)
-        scores = {}
-        for name, values in (("privacy", q), ("utility", u)):
-            tenth, median = np.full((2, len(settings)), np.nan)
-            tenth[kept], median[kept] = np.percentile(values[kept], (10, 50), axis=1)
-            scores |= {f"{name}_median": median, f"{name}_p10": tenth}
-    else:
-        kept = np.isfinite(scores["privacy_median"])
-        q, u = scores["privacy_median"][:, None], scores["utility_median"][:, None]
-    return Samples(settings, mechanisms, parameters, users, metrics, kept, q, u, scores, scale, about)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,7 @@ from halfmask.menus.menu import NONE_ID, Menu, MenuSetting, brief
 from halfmask.menus.menu_scale import score_words
 from halfmask.menus.offer import FEW_PERIODS, MEDIAN, decider, usual_errors
 from halfmask.menus.setting_protection import HIDES, NO_PROMISE, Question
-from halfmask.pages.page_parts import Markup, bullets, element, html_table, joined_markup, paragraph
-from halfmask.pages.page_parts import danger as red
+from halfmask.pages.page_parts import Markup, bullets, element, html_table, joined_markup, macro, paragraph
 from halfmask.profiles.quality import quality
 from halfmask_device.decimals import number_text, upwards
 
@@ -56,7 +55,7 @@ def dangers(inputs: ResultsFolder) -> Markup:
                 told.append(f"{_whose(each.id, inputs, menu)} ({brief(each.setting)}) {reason}")
     if not told:
         return Markup("")
-    return red("Do not rely on this" if inputs.warnings() else "Do not offer as protection", told)
+    return macro("danger", "Do not rely on this" if inputs.warnings() else "Do not offer as protection", told)
 
 
 def why_dangerous(entry: MenuSetting, asked: Question | None = None, card: ReportCard | None = None) -> str:

@@ -11,7 +11,7 @@ from halfmask.figures.algorithm import menu_omega
 from halfmask.figures.results_folder import PARTS, ResultsFolder
 from halfmask.figures.study_samples import Samples
 from halfmask.figures.wording import percents
-from halfmask.pages.page_parts import Markup, bullets, command_lines, html_table, joined_markup, notes, paragraph
+from halfmask.pages.page_parts import Markup, bullets, html_table, joined_markup, macro, paragraph
 from halfmask.profiles.quality import advice
 from halfmask.profiles.show import table_rows
 
@@ -39,7 +39,7 @@ def quality_section(inputs: ResultsFolder) -> Markup:
     rows = [[name, _short(words) if name == "source" else words] for name, words in table_rows(inputs.profile)]
     rows = [[name, words.replace("   ", " · ")] for name, words in rows]
     told = [f"{note[:1].upper()}{note[1:]}.".replace("`", "") for note in advice(inputs.profile)]
-    return joined_markup([html_table("", [], rows), notes(told)])
+    return joined_markup([html_table("", [], rows), macro("notes", told)])
 
 
 def method_section(inputs: ResultsFolder) -> Markup:
@@ -157,7 +157,7 @@ def repeat_section(inputs: ResultsFolder) -> Markup:
                 "as their noise has no seed: the card's audit of the device and the offer's summary of everybody for "
                 "households."
             ),
-            command_lines(lines),
+            macro("commands", lines),
         ]
     )
 

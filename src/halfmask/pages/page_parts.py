@@ -51,7 +51,7 @@ def render(template: str, **content: Any) -> Markup:
     return Markup(_templates().get_template(template).render(content))
 
 
-def _part(name: str, *content: Any) -> Markup:
+def macro(name: str, *content: Any) -> Markup:
     """Return a macro of ``parts.html``, filled."""
     return Markup(getattr(_templates().get_template("parts.html").module, name)(*content).strip())
 
@@ -74,42 +74,7 @@ def paragraph(content: str, kind: str = "") -> Markup:
 
 def bullets(items: Sequence[str]) -> Markup:
     """Return a list."""
-    return _part("bullets", items)
-
-
-def warned(items: Sequence[str]) -> Markup:
-    """Return a list of warnings, each marked as one."""
-    return _part("warned", items)
-
-
-def tiles(facts: Sequence[tuple[str, str]]) -> Markup:
-    """Return a few large numbers."""
-    return _part("tiles", facts)
-
-
-def notes(items: Sequence[str]) -> Markup:
-    """What a careful reader would point out."""
-    return _part("notes", items)
-
-
-def danger(head: str, items: Sequence[str]) -> Markup:
-    """What must not be overlooked, in red."""
-    return _part("danger", head, items)
-
-
-def details(summary: str, body: Markup) -> Markup:
-    """Return a part that readers unfold; on paper it is unfolded."""
-    return _part("details", summary, body)
-
-
-def absent(part: str, command: str) -> Markup:
-    """Return the line for a missing part, with the command that makes it."""
-    return _part("absent", part, command)
-
-
-def command_lines(lines: str) -> Markup:
-    """Commands to be copied."""
-    return _part("commands", lines)
+    return macro("bullets", items)
 
 
 def html_table(
@@ -123,23 +88,23 @@ def html_table(
     width = max(map(len, rows), default=len(headings))
     classes = ["number" if column in numbers else (kinds or {}).get(column, "") for column in range(width)]
     label = f"{caption.partition('. ')[0] or 'Table'}: {', '.join(headings)}" if width > SEEN_ON_A_PHONE else ""
-    return _part("table", caption, headings, rows, classes, label, len(rows) <= SHORT)
+    return macro("table", caption, headings, rows, classes, label, len(rows) <= SHORT)
 
 
 def score_bar(value: float) -> Markup:
     """Return a score with a bar of that length."""
-    return _part("bar", value)
+    return macro("bar", value)
 
 
 def drawn_figure(drawn: "DrawnFigure", number: int) -> Markup:
     """Return a figure panel by panel: style sheets put two into a row if there is room."""
-    picture = _part("drawn", drawn.title, [Markup(panel) for panel in drawn.panels])
-    return _part("figure", drawn.name, number, drawn.title, drawn.caption, picture)
+    picture = macro("drawn", drawn.title, [Markup(panel) for panel in drawn.panels])
+    return macro("figure", drawn.name, number, drawn.title, drawn.caption, picture)
 
 
 def plotted_figure(figure: "Interactive", number: int) -> Markup:
     """Return the place of an interactive figure, which the page's script fills."""
-    return _part("figure", figure.name, number, figure.title, figure.caption, _part("plot", figure.name))
+    return macro("figure", figure.name, number, figure.title, figure.caption, macro("plot", figure.name))
 
 
 def page_file(name: str) -> Markup:

@@ -12,7 +12,7 @@ from halfmask.figures.wording import sized
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import brief
 from halfmask.pages.first_page import chance_at_most, epsilon
-from halfmask.pages.page_parts import Markup, bullets, details, element, html_table, joined_markup, paragraph, warned
+from halfmask.pages.page_parts import Markup, bullets, element, html_table, joined_markup, macro, paragraph
 from halfmask_device.decimals import number_text
 
 
@@ -26,7 +26,8 @@ def protection_section(inputs: ResultsFolder, figures: Sequence[str]) -> Markup:
         for number, (name, card) in enumerate(cards, start=3)
     ]
     if inputs.offer and not inputs.offer_card:
-        told.append(_offer_unseen(inputs))
+        text = "Settings called paper A and so on are those of the paper's menu. The offer's own levels are audited by"
+        told.append(Markup('<p class="note">{} <code>{}</code></p>').format(text, inputs.command("offer_card")))
     names = {each.id: each.name for each in inputs.offer.settings} if inputs.offer else {}
     said = [
         joined_markup(
@@ -45,12 +46,6 @@ QUESTIONS = (
     "The privacy score measures blur. This section asks two other questions of each setting: what is guaranteed, "
     "whoever looks, and what an attacker still learns from the reports."
 )
-
-
-def _offer_unseen(inputs: ResultsFolder) -> Markup:
-    """Say that this section is not about the offer's levels."""
-    text = "Settings called paper A and so on are those of the paper's menu. The offer's own levels are audited by"
-    return Markup('<p class="note">{} <code>{}</code></p>').format(text, inputs.command("offer_card"))
 
 
 def protection_table(card: ReportCard, name: str = "", columns: str = "") -> Markup:
@@ -125,9 +120,9 @@ def _told(each: SettingCard, step: float, name: str) -> Markup:
             element("h4", f"{head[:1].upper()}{head[1:]}: {brief(each.setting)}"),
             paragraph(each.sentence),
             bullets(lines) if lines else "",
-            warned(each.warnings) if each.warnings else "",
+            macro("warned", each.warnings) if each.warnings else "",
             _sampler(each.setting, each.sampler, step) if each.sampler else "",
-            details("Every attack in words", html_table("", [], attacks)),
+            macro("details", "Every attack in words", html_table("", [], attacks)),
         ]
     )
 

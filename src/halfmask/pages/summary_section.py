@@ -12,17 +12,7 @@ from halfmask.menus.masked_range import TIMES_OUT_OF_TEN
 from halfmask.menus.menu import Menu
 from halfmask.menus.menu_scale import OUTSIDE, beyond, score_words
 from halfmask.menus.menu_table import InWords, menu_words
-from halfmask.pages.page_parts import (
-    Markup,
-    absent,
-    bullets,
-    html_table,
-    joined_markup,
-    notes,
-    paragraph,
-    score_bar,
-    tiles,
-)
+from halfmask.pages.page_parts import Markup, bullets, html_table, joined_markup, macro, paragraph, score_bar
 from halfmask.profiles.quality import quality
 
 TITLES = {
@@ -51,7 +41,7 @@ def what(inputs: ResultsFolder) -> str:
 
 def left_out(inputs: ResultsFolder, part: str) -> Markup:
     """Return the line for a part that the folder lacks; nothing if it is there."""
-    return Markup("") if inputs.holds(part) else absent(NAMES.get(part, part), inputs.command(part))
+    return Markup("") if inputs.holds(part) else macro("absent", NAMES.get(part, part), inputs.command(part))
 
 
 def shown_as(words: InWords) -> str:
@@ -77,7 +67,7 @@ def words_of(inputs: ResultsFolder) -> list[InWords]:
 def summary_section(inputs: ResultsFolder) -> Markup:
     """Return the result in a few sentences that need no other page."""
     told = [
-        tiles(_facts(inputs)),
+        macro("tiles", _facts(inputs)),
         paragraph(
             "Each device adds random noise to a reading before it leaves. How much a single reading then still says "
             "depends on the setting; a total over many users stays closer to the truth, because the noise of many "
@@ -194,7 +184,7 @@ def menu_section(inputs: ResultsFolder) -> Markup:
         ),
         _plain(inputs),
     ]
-    return joined_markup([*told, notes(empty_bins(menu))])
+    return joined_markup([*told, macro("notes", empty_bins(menu))])
 
 
 def empty_bins(menu: Menu) -> list[str]:
