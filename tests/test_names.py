@@ -78,8 +78,6 @@ SAME_FUNCTION = {
     "scaled": "a law's kernel, and a grid of it",
 }
 """Public functions that may have one name, and why."""
-TWICE_TODAY = {"interval"}
-"""Names that still mean two things. The list only becomes shorter."""
 
 
 def functions(modules: dict[str, str]) -> dict[str, list[str]]:
@@ -100,7 +98,7 @@ def test_no_two_public_functions_of_different_things_have_one_name() -> None:
     found = functions(
         {str(path.relative_to(SOURCE)): path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py")}
     )
-    assert {name: paths for name, paths in found.items() if name not in {*SAME_FUNCTION, *TWICE_TODAY}} == {}
+    assert {name: paths for name, paths in found.items() if name not in SAME_FUNCTION} == {}
 
 
 def test_a_second_function_of_a_name_would_be_noticed() -> None:

@@ -14,12 +14,12 @@ from halfmask.choice.held_out_trial import _true_privacy, evaluate_recommendatio
 from halfmask.choice.personal_privacy import (
     PersonalLaws,
     Prior,
-    interval,
     middle,
     own_counts,
     personal_laws,
     personal_privacy,
     population_prior,
+    privacy_interval,
     public_prior,
 )
 from halfmask.choice.recommend import OwnReadings, Wish, own_readings, recommend
@@ -301,7 +301,7 @@ def test_what_is_stated_of_held_out_users_is_calibrated(kind: str, monkeypatch: 
         stated = np.array([middle(each)[setting] for each in scores])
         assert abs((truth < stated).mean() - 0.5) < ALLOWED
         assert abs(np.median(stated - truth)) < 0.02
-        low, high = np.array([interval(each) for each in scores])[:, :, setting].T
+        low, high = np.array([privacy_interval(each) for each in scores])[:, :, setting].T
         assert ((low <= truth) & (truth <= high)).mean() > 0.8 - ALLOWED * 0.8
         third = (high - low) / 3
         assert ((low + third <= truth) & (truth <= high - third)).mean() < 0.8

@@ -9,11 +9,11 @@ from halfmask.arrays import FloatArray, IntArray
 from halfmask.choice.personal_privacy import (
     PersonalLaws,
     Prior,
-    interval,
     middle,
     personal_laws,
     personal_privacy,
     population_prior,
+    privacy_interval,
     together,
 )
 from halfmask.choice.recommend import check_score
@@ -145,7 +145,7 @@ def _advice(
             laws.append(personal_laws(bins, drawn[:-1].astype(float), int(drawn[-1]), prior, rng, DRAWS))
         scores = personal_privacy(menu, together(laws), prior.errors)
         for own in np.split(scores, len(laws), axis=1):
-            (low, high), stated = interval(own), middle(own)
+            (low, high), stated = privacy_interval(own), middle(own)
             meeting = np.flatnonzero(low >= wish).tolist()
             g = max(meeting, key=lambda g: menu.settings[g].objective) if meeting else int(np.argmax(low))
             found.append((g, stated[g], low[g], high[g]))

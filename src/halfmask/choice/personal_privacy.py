@@ -256,7 +256,7 @@ def middle(values: FloatArray) -> FloatArray:
     return np.asarray(np.median(values[:, 1:], axis=1))
 
 
-def interval(values: FloatArray, levels: Sequence[float] = (10, 90)) -> tuple[FloatArray, FloatArray]:
+def privacy_interval(values: FloatArray, levels: Sequence[float] = (10, 90)) -> tuple[FloatArray, FloatArray]:
     """Return the 10th and 90th percentiles over the drawn laws (all but the first column)."""
     low, high = np.percentile(values[:, 1:], levels, axis=1)
     return low, high

@@ -10,13 +10,13 @@ from halfmask.arrays import FloatArray, IntArray
 from halfmask.choice.evening_peak import peak_shows, split_evenings
 from halfmask.choice.personal_privacy import (
     Prior,
-    interval,
     masked_once,
     middle,
     own_counts,
     own_step,
     personal_laws,
     personal_privacy,
+    privacy_interval,
 )
 from halfmask.data.open_panel import open_panel
 from halfmask.errors import OptionError
@@ -183,7 +183,7 @@ def _peaks(menu: Menu, own: OwnReadings, wish: Wish, rng: np.random.Generator) -
 def _judged(
     menu: Menu, scores: FloatArray, once: FloatArray | None, peaks: Sequence[float | None], wish: Wish
 ) -> tuple[Personal, ...]:
-    low, high = (np.clip(each, 0, 1) for each in interval(scores))
+    low, high = (np.clip(each, 0, 1) for each in privacy_interval(scores))
     stated = np.clip(middle(scores), 0, 1)
     rewards = wish.rewards or {}
     judged = []

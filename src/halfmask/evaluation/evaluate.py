@@ -89,7 +89,7 @@ def evaluate_grid(
             checkpoint=checkpoint, resume=resume, threads=threads, progress=advance,
         )  # fmt: skip
         notes.excluded_periods = _zero_periods(profile, subsets, tried)
-    users, repeat = _samples(subsets)
+    users, repeat = (np.array([getattr(s, name) for s in subsets], np.int64) for name in ("users", "repeat"))
     steps = reading_steps(profile)
     about = {
         **tried.to_json(),
@@ -167,10 +167,6 @@ def _grids_own(study: Study) -> str:
         "no setting breaks the constraint on the global error, so scores are relative to the noisiest setting of this "
         f"grid and would differ with another; noise {room:.3g} times as large would still keep it (grid auto does that)"
     )
-
-
-def _samples(subsets: list[Subset]) -> tuple[Any, Any]:
-    return np.array([s.users for s in subsets], np.int64), np.array([s.repeat for s in subsets], np.int64)
 
 
 def _check_memory(settings: int, samples: int, summary: bool) -> None:

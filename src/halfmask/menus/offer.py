@@ -11,8 +11,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from halfmask.errors import OptionError
 from halfmask.evaluation.aggregates import averaged, noun
 from halfmask.evaluation.sampling import population
@@ -21,16 +19,17 @@ from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import IDS, NONE_ID, Menu, MenuSetting, noise_std, none_setting
 from halfmask.menus.menu_requirements import Demand
 from halfmask.menus.menu_scale import OUTSIDE, Placed, place
-from halfmask.menus.optimize import Optimum, optimize
+from halfmask.menus.menu_table import protection_cells, protection_heads
+from halfmask.menus.optimize import optimize
 from halfmask.menus.public_summary import EPSILON, public_summary
-from halfmask.menus.recognised_share import recognised_shares
-from halfmask.menus.setting_protection import NO_PROMISE, Question, default_question, protection_of
+from halfmask.menus.recognised_share import recognised_if_known
+from halfmask.menus.setting_protection import Question, default_question, protection_of
 from halfmask.menus.study_scores import AnyStudy
 from halfmask.menus.total_error import producers_needed, total_errors, uneven, usual_error
 from halfmask.profiles.profile import Profile
 from halfmask.protection.best_guess import check_varies, guess_error
 from halfmask.protection.evidence import Evidence, Population, population_of
-from halfmask_device.decimals import number_text, upwards
+from halfmask_device.decimals import number_text
 
 NAMES: Mapping[int, tuple[str, ...]] = {
     1: ("medium blur",),
@@ -100,14 +99,15 @@ def offer(
     people = population_of(profile)
     check_varies(people)
     asked = question or default_question(profile)
-    guarded = _guarded(study, profile, asked)
+    guarded = optimize(study, profile=profile, question=asked, require=(Demand("guarantee"),))
     paper = guarded.menu
     paper.check_data(profile)
     targets = [(number + 1) / (levels + 1) for number in range(levels)]
     settings = [least_laplace(target, people, asked) for target in targets]
     _check_apart(settings, people, asked)
     placed = place(settings, profile, paper)
-    *named, unmasked = _recognised(evidence, [*settings, PrivacySetting("none")], asked.step)
+    deviations = [noise_std(each, asked.step) for each in (*settings, PrivacySetting("none"))]
+    *named, unmasked = recognised_if_known(evidence, deviations)
     scaled = paper.provenance.get("error") == "scaled"
     decides = MEDIAN if uneven(profile, settings[0], scaled=scaled, step=asked.step) else MEAN
     entries = [
@@ -181,20 +181,6 @@ def _check_apart(settings: Sequence[PrivacySetting], people: Population, questio
     )
 
 
-def _guarded(study: AnyStudy, profile: Profile, question: Question) -> Optimum:
-    """Return the paper's menu among settings with a guarantee; it gives the guarantee's cost and the study's scale."""
-    return optimize(study, profile=profile, question=question, require=(Demand("guarantee"),))
-
-
-def _recognised(
-    evidence: Evidence | None, settings: Sequence[PrivacySetting], step: float | None
-) -> list[float | None]:
-    if evidence is None or evidence.resolution != "readings":
-        return [None] * len(settings)
-    deviations = np.array([noise_std(each, step) or 0.0 for each in settings])
-    return [float(each) for each in recognised_shares(evidence, deviations)]
-
-
 def _level(
     number: int,
     targets: Sequence[float],
@@ -227,22 +213,14 @@ def _level(
 
 def offer_rows(menu: Menu) -> list[list[str]]:
     """Return an offer as a table, headings first."""
-    asked = menu.question
-    window = f"of {asked.window:,}" if asked else "of window"
     first = next((each.protection for each in menu.settings if each.protection), None)
     crowds = list(first.errors) if first else []
-    head = ["id", "level", "setting", "guess", "epsilon", window]
-    head += ["recognised"] if first and first.recognised is not None else []
-    head += [f"{users:,}" for users in crowds] + ["needs", "privacy", "utility"]
-    rows = [head]
+    head = ["id", "level", "setting", *protection_heads(menu)]
+    rows = [[*head, *(f"{users:,}" for users in crowds), "needs", "privacy", "utility"]]
     for each in menu.settings:
-        found = each.protection
-        row = [each.id, each.name, str(each.setting)]
-        row += ["-" if found is None or found.guess is None else f"{found.guess:.0%}"]
-        row += [_epsilon(found.reading if found else None), _epsilon(found.window if found else None)]
-        if "recognised" in head:
-            row.append("-" if found is None or found.recognised is None else f"{found.recognised:.0%}")
-        row += [f"{(found.errors if found else {}).get(users, 0.0):.2%}" for users in crowds]
+        errors = each.protection.errors if each.protection else {}
+        row = [each.id, each.name, str(each.setting), *protection_cells(menu, each)]
+        row += [f"{errors.get(users, 0.0):.2%}" for users in crowds]
         row.append("-" if each.needed is None else f"{each.needed:,}")
         row += [OUTSIDE] * 2 if each.outside else [f"{each.privacy.median:.2f}", f"{each.utility.median:.2f}"]
         rows.append(row)
@@ -303,7 +281,3 @@ def usual_errors(menu: Menu) -> dict[str, float]:
 def decider(menu: Menu) -> str:
     """Return which statistic decides how many producers a level needs, `MEAN` or `MEDIAN`."""
     return str(menu.provenance.get("offer", {}).get("decides", MEAN))
-
-
-def _epsilon(value: float | None) -> str:
-    return NO_PROMISE if value is None else upwards(value)

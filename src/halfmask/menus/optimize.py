@@ -20,7 +20,7 @@ from halfmask.menus.empty_bins import empty_bin, nothing
 from halfmask.menus.menu import IDS, Menu, MenuSetting, Score, noise_std, none_setting
 from halfmask.menus.menu_requirements import BinCost, Costs, Demand
 from halfmask.menus.privacy_axis import Axis, By, axis_of
-from halfmask.menus.recognised_share import recognised_shares
+from halfmask.menus.recognised_share import recognised_if_known
 from halfmask.menus.setting_protection import Question, default_question, protection_of
 from halfmask.menus.study_protection import StudyProtection
 from halfmask.menus.study_scores import AnyStudy, StudyScores, opened_study, score_study
@@ -165,15 +165,9 @@ def protected(menu: Menu, profile: Profile, question: Question, evidence: Eviden
     for each in menu.settings:
         found = protection_of(each.setting, people, question)
         errors = total_errors(profile, each.setting, scaled=menu.provenance.get("error") == "scaled")
-        entries.append(replace(each, protection=replace(found, errors=errors, recognised=_recognised(evidence, each))))
+        (named,) = recognised_if_known(evidence, [each.noise_std])
+        entries.append(replace(each, protection=replace(found, errors=errors, recognised=named)))
     return replace(menu, settings=tuple(entries), question=question)
-
-
-def _recognised(evidence: Evidence | None, entry: MenuSetting) -> float | None:
-    """Return the share of producers named from a masked day; None without readings or a noise law."""
-    if evidence is None or evidence.resolution != "readings" or entry.noise_std is None:
-        return None
-    return float(recognised_shares(evidence, np.array([entry.noise_std]))[0])
 
 
 def _facts(
@@ -249,16 +243,11 @@ def _check_bins(bins: int, omega: float) -> None:
 
 def _constraint(max_mean: float | None, max_std: float | None) -> Constraint | None:
     """Return the requested constraint with defaults for what is missing; None if nothing was requested."""
-    for name, value in (("max_mean", max_mean), ("max_std", max_std)):
-        if value is not None and not value > 0:
+    asked = {n: float(v) for n, v in (("max_mean", max_mean), ("max_std", max_std)) if v is not None}
+    for name, value in asked.items():
+        if not value > 0:
             raise OptionError(f"`{name}` {value} is not above 0: no setting could keep it", kind="constraint")
-    if max_mean is None and max_std is None:
-        return None
-    default = Constraint()
-    return Constraint(
-        float(default.max_mean if max_mean is None else max_mean),
-        float(default.max_std if max_std is None else max_std),
-    )
+    return Constraint(**asked) if asked else None
 
 
 def _winner(scored: StudyScores, rows: IntArray) -> int:

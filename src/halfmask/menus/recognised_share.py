@@ -1,5 +1,7 @@
 """The share of producers re-identified from one masked day, by an attacker who knows the earlier days of all."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from halfmask.arrays import FloatArray
@@ -33,6 +35,14 @@ def recognised_shares(evidence: Evidence, deviations: FloatArray) -> FloatArray:
     found = np.full(len(deviations), np.nan)
     found[held] = np.interp(deviations[held], np.concatenate([[0.0], nodes]), rates)
     return found
+
+
+def recognised_if_known(evidence: Evidence | None, deviations: Sequence[float | None]) -> list[float | None]:
+    """Return `recognised_shares` of these deviations; None without readings at hand, or without a deviation."""
+    if evidence is None or evidence.resolution != "readings":
+        return [None] * len(deviations)
+    found = recognised_shares(evidence, np.array(deviations, float))
+    return [None if np.isnan(share) else float(share) for share in found]
 
 
 def masked_days(evidence: Evidence) -> list[tuple[slice, slice]]:

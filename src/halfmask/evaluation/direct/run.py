@@ -68,7 +68,9 @@ def evaluate_direct(
     """
     check_error_function(error)
     question = SampleQuestion(aggregate_named(aggregate), error, seed)
-    threads = _threads(threads)
+    threads = len(os.sched_getaffinity(0)) if threads is None else threads
+    if threads < 1:
+        raise OptionError(f"threads {threads} is below 1")
     _check_subsets(profile, subsets)
     run = describe(profile, settings, subsets, aggregate, error, seed)
     kept = Checkpoint(checkpoint, run, (len(settings), len(subsets)), resume)
@@ -136,14 +138,6 @@ def _engine(
     readings = gather(panel, profile, folder)
     with ThreadPoolExecutor(threads) as pool:
         yield LocalEngine(question, profile, readings, pool, folder)
-
-
-def _threads(threads: int | None) -> int:
-    if threads is None:
-        return len(os.sched_getaffinity(0))
-    if threads < 1:
-        raise OptionError(f"threads {threads} is below 1")
-    return threads
 
 
 def _check_subsets(profile: Profile, subsets: Sequence[Subset]) -> None:

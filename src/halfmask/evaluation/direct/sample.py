@@ -4,24 +4,54 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.evaluation.aggregates import Aggregate, value_of
-from halfmask.evaluation.direct.noise import PIECE, NoiseStream, mask_piece
 from halfmask.evaluation.direct.readings import Readings, ReadingsBlock
 from halfmask.evaluation.direct.sample_state import GatheredPeriods, LocalState, Periods, RunningPeriods
 from halfmask.evaluation.metrics import ErrorFunction, Summary
 from halfmask.evaluation.sampling import Subset
+from halfmask.mechanisms.base import Words
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.profile import Profile
+from halfmask.streams import generator, sequence
 
+PIECE = 2**14
+"""Readings masked at once. Pieces draw from their stream one by one, so this length is part of what a seed means."""
 SHARDS = 8
 """Parts that a sample is measured in, one thread each; fixed, because sums depend on how they are grouped."""
 
 Outcome = tuple[Summary, FloatArray]
 """Local metrics of a sample, and the aggregate of each period (NaN if the subset lacks readings)."""
+
+
+class NoiseStream:
+    """The random numbers of one setting, subset and block of users, whatever else is evaluated and in what order.
+
+    ``words`` are the state of the compiled draws, ``generator`` is numpy's; a setting uses one of the two.
+    """
+
+    def __init__(self, seed: int, setting_key: int, size: int, repeat: int, block: int) -> None:
+        self._sequence = sequence(seed, "evaluation.direct", setting_key, size, repeat, block)
+
+    @cached_property
+    def words(self) -> Words:
+        return self._sequence.generate_state(4, np.uint64).astype(np.uint64, copy=False)
+
+    @cached_property
+    def generator(self) -> np.random.Generator:
+        return generator(self._sequence)
+
+
+def mask_piece(setting: PrivacySetting, values: FloatArray, stream: NoiseStream, out: FloatArray) -> None:
+    """Mask a piece of at most `PIECE` readings into ``out``, or all of one user if the setting asks for them."""
+    if setting.inner is None:
+        setting.law.fill(np.array(setting.parameters), values, stream, out)
+    else:
+        out[:] = setting.mask(values, stream.generator)
 
 
 @dataclass(frozen=True)
