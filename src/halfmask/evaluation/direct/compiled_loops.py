@@ -40,7 +40,7 @@ def measure_errors(
         else:
             beyond[far] = np.floor(place)
             far += 1
-    return n, mean, squares, largest, beyond[:far]
+    return n, mean, squares, largest, beyond[:far].copy()
 
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
