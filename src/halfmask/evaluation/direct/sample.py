@@ -14,7 +14,7 @@ from halfmask.evaluation.direct.readings import Readings, ReadingsBlock
 from halfmask.evaluation.direct.sample_state import GatheredPeriods, LocalState, Periods, RunningPeriods
 from halfmask.evaluation.metrics import ErrorFunction, Summary
 from halfmask.evaluation.sampling import Subset
-from halfmask.mechanisms.base import Words
+from halfmask.mechanisms.mechanism import Words
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.profile import Profile
 from halfmask.streams import generator, sequence
