@@ -48,8 +48,8 @@ def mechanism(name: str) -> Mechanism:
 
 
 def mechanisms() -> list[str]:
-    """Return the names of all mechanisms: built-in ones first, then the others, both sorted."""
-    return [*_OURS, *sorted((_known.keys() | plugin_names()) - set(_OURS))]
+    """Return the names of all mechanisms: built-in ones first, then the others, both sorted; no plug-in is imported."""
+    return [*_OURS, *sorted((_known.keys() | entry_points(group=GROUP).names) - set(_OURS))]
 
 
 def register(plugin: type) -> Mechanism:
@@ -61,11 +61,6 @@ def register(plugin: type) -> Mechanism:
         )
     _known[whole.name] = whole
     return whole
-
-
-def plugin_names() -> set[str]:
-    """Return the names of the installed plug-ins, without importing them."""
-    return {entry.name for entry in entry_points(group=GROUP)}
 
 
 def load_plugin(name: str) -> Mechanism | None:
@@ -115,7 +110,7 @@ def complete(plugin: object) -> Mechanism:
             f"{plugin.__name__}.name is {name!r}: a mechanism's name is of a-z, 0-9 and -, like my-noise",
             kind="name",
         )
-    whole = plugin if issubclass(plugin, Mechanism) else type(plugin.__name__, (plugin, _missing(plugin)), {})
+    whole = plugin if issubclass(plugin, Mechanism) else type(plugin.__name__, (plugin, *_missing(plugin)), {})
     try:
         mechanism: Mechanism = whole()
     except TypeError as error:
@@ -137,24 +132,16 @@ class _AnyParameters(Mechanism):
         self.check_count(parameters)
 
 
-class _Sampled(_AnyParameters, SampledNoise):
-    pass
-
-
-class _Stated(_AnyParameters, StatedNoise):
-    pass
-
-
 class _Direct(_AnyParameters):
     kind = "direct"
 
 
-def _missing(plugin: type) -> type[Mechanism]:
-    """Return the base class that supplies what the plug-in does not define."""
+def _missing(plugin: type) -> tuple[type[Mechanism], ...]:
+    """Return the base classes that supply what the plug-in does not define."""
     if hasattr(plugin, "sample"):
-        return _Stated if hasattr(plugin, "cdf") else _Sampled
+        return _AnyParameters, StatedNoise if hasattr(plugin, "cdf") else SampledNoise
     if hasattr(plugin, "mask"):
-        return _Direct
+        return (_Direct,)
     raise SettingError(
         f"{plugin.__name__} has neither sample(parameters, size, rng) nor mask(parameters, values, rng)", kind="sampler"
     )

@@ -72,10 +72,6 @@ class PrivacyScore:
         """Return q(p)."""
         return float(np.dot(self.weights, self.parts(p)))
 
-    def slope(self, p: FloatArray) -> FloatArray:
-        """Return the gradient of q."""
-        return self._slope(p)[0]
-
     def slope_and_bend(self, p: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the gradient of q, and minus its Hessian (positive semidefinite)."""
         from halfmask.evaluation.analytic.expected_entropy import BEND, lookup
@@ -100,7 +96,7 @@ class PrivacyScore:
 
     def bound(self, p: FloatArray, variance: float) -> float:
         """Return an upper bound for all laws of the variance on these pieces: the tangent of the concave q at ``p``."""
-        slope = self.slope(p)
+        slope = self._slope(p)[0]
         return self.value(p) + max(_most(slope, self.square / variance) - float(slope @ p), 0.0)
 
 

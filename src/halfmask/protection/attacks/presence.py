@@ -53,11 +53,11 @@ def presence(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generat
         return not_applicable(NAME, METRIC, "Not measured: the noise is beyond all numbers.")
     a_day = DAY // some.step
     truth, seen = (series.reshape(len(series), -1, a_day) for series in (some.series, masked))
-    level = day_means(truth)
+    level = np.nanmean(truth, axis=2)
     quiet = level <= np.quantile(level, QUIET, axis=1, keepdims=True)
     seen = seen - np.nanmean(seen, axis=(1, 2), keepdims=True)
     known, attacked = slice(0, None, 2), slice(1, None, 2)
-    ways = {"by the mean of its reports": -day_means(seen)}
+    ways = {"by the mean of its reports": -np.nanmean(seen, axis=2)}
     if a_day > 1:
         ways["by their likelihood"] = likelihood(seen, quiet, known)
     how = max(ways, key=lambda name: ordered(ways[name][known], quiet[known]).mean())
@@ -80,11 +80,6 @@ def whole_days(evidence: Evidence) -> Evidence | None:
     rows = rows[np.unique(np.linspace(0, len(rows) - 1, min(MOST_USERS, len(rows))).round().astype(np.int64))]
     series, counts, squares = (each[rows][:, columns] for each in (evidence.series, evidence.counts, evidence.squares))
     return replace(evidence, series=series, counts=counts, squares=squares, times=evidence.times[columns])
-
-
-def day_means(series: FloatArray) -> FloatArray:
-    """Return means (users, days) of readings (users, days, times of the day)."""
-    return np.asarray(np.nanmean(series, axis=2))
 
 
 def likelihood(seen: FloatArray, quiet: BoolArray, known: slice) -> FloatArray:
