@@ -1,14 +1,15 @@
-"""The grid ``auto``: the paper's grid in the data's own scale, extended until noise breaks the constraint.
+"""The grid ``auto``: the paper's grid scaled to the data, and extended until noise breaks the constraint.
 
-Local and global errors are ratios, so readings and noise in another unit have the same scores. The paper's grid is in
-absolute numbers and has not: with readings in Wh instead of kWh no setting of it breaks the constraint, and the
-normalisers are then those of the grid. Here the grid's noise is multiplied by
+Local and global errors are ratios, so scores do not change if readings and noise are given in another unit. But the
+paper's grid contains absolute numbers. With readings in Wh instead of kWh, none of its settings breaks the constraint,
+and the normalisers depend on the grid. Here the grid's noise is multiplied by
 
     c = mean |s| of the data / mean |s| of the paper's data
 
-and if the noisiest setting of a mechanism still keeps the constraint, its noisiest octave is repeated at twice, four
-times, ... the noise until one breaks it: the normalisers then sit at the constraint, and scores mean the same
-everywhere. At the quiet end nothing has to be added: the paper's sine grid goes down to 0.03^9 = 2e-14 of a unit.
+If the noisiest setting of a mechanism still keeps the constraint, its noisiest octave is repeated with twice, four
+times, ... the noise until one setting breaks it. The normalisers are then determined by the constraint, and scores of
+different data have the same meaning. Less noise is never needed: the paper's sine grid goes down to 0.03^9 = 2e-14 of a
+unit.
 """
 
 from collections.abc import Sequence
@@ -26,13 +27,13 @@ from halfmask.mechanisms.mechanism_registry import mechanism
 from halfmask.profiles.profile import Profile
 
 OCTAVES = 40
-"""Noise is doubled so often at the most: 1e12 times the paper's."""
+"""Largest number of octaves that are added: 1e12 times the paper's noise."""
 PER_OCTAVE = 500
-"""Settings that an added octave holds at the most."""
+"""Largest number of settings in an added octave."""
 
 
 def typical_size(profile: Profile) -> float:
-    """Mean |s| over the usable readings, zeros included."""
+    """Return mean |s| over the usable readings, zeros included."""
     total = float(profile.rows["sum_abs"].sum())
     if not 0 < total < np.inf:
         raise OptionError("the readings are all zero, or beyond the largest number: no grid fits them; name one")
@@ -48,10 +49,10 @@ def auto_grid(
     seed: int = 7,
     constraint: Constraint | None = None,
 ) -> Grid:
-    """The grid ``auto`` for a profile and the subsets it will be evaluated on.
+    """Return the grid ``auto`` for a profile and the subsets on which it will be evaluated.
 
-    Which noise breaks the constraint is tried on one setting for each mechanism and octave; of an aggregate without
-    closed form it is tried on the sum. A mechanism whose noise breaks nothing in `OCTAVES` is not extended.
+    One setting per mechanism and octave is tested against the constraint. If the aggregate has no closed form, the sum
+    is used for the test. A mechanism that keeps the constraint for all `OCTAVES` is not extended.
     """
     scale = typical_size(profile) / TYPICAL
     tried = aggregate if aggregate in ANALYTIC else "sum"
@@ -66,7 +67,7 @@ def auto_grid(
 
 
 def _ladder(block: Block) -> Block:
-    """The noisiest setting of a block, and that with 2, 4, ... times its noise."""
+    """Return the noisiest setting of a block, and settings with 2, 4, ... times its noise."""
     spread = mechanism(block.mechanism).moments(block.parameters)[:, 1]
     top = Block(block.mechanism, block.parameters[[int(np.argmax(spread))]])
     rungs = [top.parameters, *(scaled(top, 2.0**k).parameters for k in range(1, OCTAVES + 1))]
@@ -74,7 +75,9 @@ def _ladder(block: Block) -> Block:
 
 
 def _octave(block: Block, factor: float) -> Block:
-    """The settings with more than half the largest noise of a block, at most `PER_OCTAVE` of them, grown."""
+    """Return the block's settings with more than half its largest noise, at most `PER_OCTAVE`, with noise multiplied by
+    ``factor``.
+    """
     spread = np.sqrt(mechanism(block.mechanism).moments(block.parameters)[:, 1])
     upper = np.flatnonzero(spread > spread.max() / 2)
     order = upper[np.argsort(spread[upper], kind="stable")]

@@ -1,15 +1,16 @@
-"""Theorem 1 as a test: does noise cancel in this aggregate, under these settings?
+"""Theorem 1 as a test: whether noise cancels in an aggregate for given settings.
 
-The theorem asks three things of an aggregate g and a masking f(s, psi). They are tried on drawn values:
+The theorem has three conditions on an aggregate g and a masking f(s, psi). They are tested on random values:
 
-    recursive    g(A + B) = g({g(A), g(B)}), however the values are divided
-    neutral      there is an e with g(A + {e}) = g(A), and the noise alone comes to it: g(Psi) -> e
+    recursive    g(A + B) = g({g(A), g(B)}), for every division into A and B
+    neutral      there is an e with g(A + {e}) = g(A), and the aggregate of the noise alone tends to it: g(Psi) -> e
     commutes     g(f(S, Psi)) = f(g(S), g(Psi))
 
-They are enough, not needed: a mean is not recursive (groups of unlike size count alike), and noise cancels in it. So
-the error itself is measured too: |g(M) - g(S)| / |g(S)| over growing numbers of users, as a power of that number.
-The values are 0.1 + 2 Beta(1, 3): skewed, so that nothing cancels by symmetry alone, and bounded, so that no aggregate
-comes closer only because its true value grows, as the maximum of heavy-tailed readings does. Their mean is 0.6.
+They are sufficient but not necessary: a mean is not recursive (groups of different size count equally), but noise
+cancels in it. The error itself is therefore measured too: |g(M) - g(S)| / |g(S)| for growing numbers of users, as a
+power of that number. The values are 0.1 + 2 Beta(1, 3). They are skewed, so that nothing cancels by symmetry alone.
+They are bounded, so that no relative error falls only because the true value grows, as the maximum of heavy-tailed
+readings does. Their mean is 0.6.
 """
 
 import math
@@ -32,32 +33,36 @@ SIZES = tuple(2**k for k in range(5, 14))
 REPEATS = 60
 MEAN = 0.6
 TRIES = 40
-"""How often an equation is tried; one case that fails it is enough."""
+"""How often an equation is tested; one counterexample is enough."""
 
 FEW, MANY = 256, 16_384
-"""Users whose noise alone is looked at: if it comes to the neutral element, it is 8 times nearer for 64 times as
-many."""
+"""Numbers of users whose noise alone is aggregated. If it tends to the neutral element, it is 8 times nearer for 64
+times as many.
+"""
 FAR = 100.0
 ELEMENTS = {0.0: "0", 1.0: "1", -FAR: "anything far below the others", FAR: "anything far above the others"}
-"""What is tried as a neutral element. Far is 50 times the largest value, and no further, so that squares and
-exponentials stay numbers."""
+"""Candidates for a neutral element. `FAR` is 50 times the largest value, small enough for squares and exponentials to
+be finite.
+"""
 
 CLOSE = 1e-9
 CANCELS, IN_PART = -0.35, -0.15
 STEEPEST = -1.0
-"""Independent noise goes as N^(-1/2): a slope that may be below this is of means that a few huge errors decide."""
+"""Independent noise falls as N^(-1/2). A slope that may be below this comes from means dominated by a
+few huge errors.
+"""
 NAMES = (
     *("sum", "mean", "count", "variance", "variance-uncorrected", "max", "min", "median", "quantile:0.9", "product"),
     "geometric-mean",
 )
-"""The aggregates that the table of all pairs shows."""
+"""The aggregates in the table of all pairs."""
 
 Function = Callable[[FloatArray], float]
 
 
 @dataclass(frozen=True)
 class Condition:
-    """Whether one of the theorem's conditions holds, and a case that shows it if not."""
+    """Whether one of the theorem's conditions holds, and a counterexample if not."""
 
     holds: bool
     case: str = ""
@@ -65,12 +70,16 @@ class Condition:
 
 @dataclass(frozen=True)
 class Cancellation:
-    """What was found for one aggregate and one setting, or several in equal shares.
+    """The result for one aggregate and one setting, or several in equal shares.
 
-    ``exponent`` is the slope of log error on log users with its 95 % interval; ``error`` the error at the largest
-    number of users. ``users`` is from how many users on the mean error is within the wanted accuracy, None if no number
-    that was tried is enough. A formula gives it for sums, means and variances under symmetric noise. Otherwise it is an
-    estimate, and the number is from ``users_low`` to ``users_high`` (infinite if not known) with 95 % confidence.
+    ``exponent``, ``low``, ``high``  slope of log error on log users, with its 95 % interval
+    ``error``                        error at the largest number of users
+    ``accuracy``                     the wanted mean error
+    ``users``                        number of users from which on the mean error is within the accuracy; None if no
+                                     tested number is enough
+    ``users_low``, ``users_high``    95 % interval of ``users``; infinite if not known
+    ``known``                        whether a formula gives ``users``: for sums, means and variances with symmetric
+                                     noise
     """
 
     aggregate: str
@@ -90,29 +99,31 @@ class Cancellation:
 
     @property
     def cancels(self) -> bool:
-        """Whether the error falls about as fast as that of independent noise, N^(-1/2), or there is none.
+        """Whether the error falls about as fast as that of independent noise, N^(-1/2), or is 0.
 
-        A formula says so, or the whole interval of the exponent: one that reaches above `CANCELS` may flatten out.
+        This is so if a formula says so, or if the whole interval of the exponent is below `CANCELS`.
         """
         return self.error == 0 or self.known or (self.high <= CANCELS and self.falls)
 
     @property
     def undecided(self) -> bool:
-        """Whether the exponent's interval holds both noise that cancels and noise that does not."""
+        """Whether the exponent's interval allows both noise that cancels and noise that does not."""
         return not self.cancels and self.low <= CANCELS and self.high > IN_PART
 
     @property
     def falls(self) -> bool:
-        """Whether the error falls with the users as that of noise does which cancels, whole or in part."""
+        """Whether the error falls with the number of users, as for noise that cancels at least in part."""
         return _falls(self.exponent, self.low, self.high)
 
     @property
     def out_of_reach(self) -> bool:
-        """Whether no number of users is enough: the error does not fall, and is too large even for the most drawn."""
+        """Whether no number of users is enough: the error does not fall, and is too large even for the
+        most users drawn.
+        """
         return self.users is None and not self.falls and self.users_low >= SIZES[-1]
 
     def verdict(self) -> str:
-        """The finding in a sentence."""
+        """Return the result as a sentence."""
         if self.error == 0:
             return "noise does not reach it at all"
         if self.cancels:
@@ -124,7 +135,7 @@ class Cancellation:
         return "noise does not cancel: more users do not make it more accurate"
 
     def to_json(self) -> dict[str, Any]:
-        """The finding as plain values; None for numbers that are not finite."""
+        """Return the result as plain values; None for numbers that are not finite."""
         cancels = None if self.undecided else self.cancels
         plain = {**asdict(self), "settings": [str(each) for each in self.settings], "cancels": cancels}
         return {
@@ -141,7 +152,7 @@ def cancellation(
     repeats: int = REPEATS,
     rng: np.random.Generator,
 ) -> Cancellation:
-    """Try the theorem's conditions and measure the decay of the error."""
+    """Test the theorem's conditions and measure how the error falls with the number of users."""
     if not settings:
         raise OptionError("name at least one mechanism or setting to mask with")
     if not 0 < accuracy < 1:
@@ -175,7 +186,9 @@ def cancellation(
 
 
 def setting_of(text: str) -> PrivacySetting:
-    """A setting, or a mechanism by its name alone: every parameter is then half of the values' mean."""
+    """Return a setting from its text, or from a mechanism's name alone, with every parameter half of the
+    values' mean.
+    """
     if ":" in text or "/" in text or not mechanism(text).parameter_names:
         return PrivacySetting.parse(text)
     try:
@@ -185,7 +198,7 @@ def setting_of(text: str) -> PrivacySetting:
 
 
 def plain_function(name: str) -> Function:
-    """g as a function of one array."""
+    """Return the aggregate g as a function of one array."""
     own: dict[str, Function] = {
         "sum": lambda v: float(v.sum()),
         "mean": lambda v: float(v.mean()),
@@ -206,7 +219,7 @@ def plain_function(name: str) -> Function:
 
 
 def _mask(settings: Sequence[PrivacySetting], values: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Every setting masks an equal share of the users."""
+    """Return values masked by all settings, each applied to an equal share of the users."""
     parts = np.array_split(values, len(settings))
     return np.concatenate([each.mask(part, rng) for each, part in zip(settings, parts, strict=True)])
 
@@ -214,7 +227,7 @@ def _mask(settings: Sequence[PrivacySetting], values: FloatArray, rng: np.random
 def _errors(
     name: str, plain: Function, settings: Sequence[PrivacySetting], repeats: int, rng: np.random.Generator, size: int
 ) -> FloatArray:
-    """Relative errors (repeats,) of an aggregate over ``size`` users."""
+    """Return the relative errors (repeats,) of an aggregate over ``size`` users."""
     masked, ratio = NoiseShares.of(settings).corrected if name == "variance" else plain, _ratio
     if name == "product":
         plain, masked, ratio = _log_product, _log_product, _ratio_of_logs  # a product leaves the range of numbers
@@ -231,17 +244,17 @@ def _log_product(values: FloatArray) -> float:
 
 
 def _ratio_of_logs(true: float, seen: float) -> float:
-    """|P / Q - 1| of two products by their logarithms; at most 1e6, since it can pass every number."""
+    """Return |P / Q - 1| of two products from their logarithms, at most 1e6, because it may exceed all floats."""
     return min(abs(math.expm1(min(seen - true, 20.0))), 1e6)
 
 
 def _falls(exponent: float, low: float, high: float) -> bool:
-    """Whether this is the slope of noise that cancels, whole or in part."""
+    """Return whether this is the slope of noise that cancels, at least in part."""
     return exponent <= IN_PART and low >= STEEPEST and high < 0
 
 
 def _decay(errors: FloatArray) -> tuple[float, float, float]:
-    """The exponent over the larger half of the sizes and its interval."""
+    """Return the exponent over the larger half of the sizes, and both ends of its interval."""
     sizes, means = np.array(SIZES), errors.mean(axis=1)
     later = slice(len(sizes) // 2, None)
     if not (means[later] > 0).all():
@@ -266,9 +279,10 @@ def _recursive(g: Function, rng: np.random.Generator) -> Condition:
 
 
 def _neutral(g: Function, settings: Sequence[PrivacySetting], rng: np.random.Generator) -> Condition:
-    """A neutral element, whatever the signs and sizes of the others, and noise that comes to it as more users share.
+    """Test for a neutral element that works for values of any sign and size, and to which noise tends with more users.
 
-    How near noise is to e is |g(Psi) - e| divided by |g(S) - e|: of a sum it falls as N^(-1/2), of a norm it stays.
+    The distance of noise from e is |g(Psi) - e| divided by |g(S) - e|: for a sum it falls as N^(-1/2), for a norm it
+    stays constant.
     """
     values = np.round(draw_values(5, rng), 2)
     others = (values, 2 + values, -values, values * [1, -1, 1, -1, 1])
@@ -289,7 +303,7 @@ def _neutral(g: Function, settings: Sequence[PrivacySetting], rng: np.random.Gen
 
 
 def _commutes(g: Function, settings: Sequence[PrivacySetting], rng: np.random.Generator) -> Condition:
-    """g(S masked) against g(S) masked by g(noise)."""
+    """Test whether g(S masked) equals g(S) masked by g(noise)."""
     relative = all(each.kind == "relative" for each in settings)
     for _ in range(TRIES):
         values = np.round(draw_values(4, rng), 2)
@@ -303,7 +317,7 @@ def _commutes(g: Function, settings: Sequence[PrivacySetting], rng: np.random.Ge
 
 
 def _quiet(g: Function, values: FloatArray) -> float:
-    """g, or NaN if it is not finite, for values that nobody measures."""
+    """Return g, or NaN if it is not finite or not defined for these values."""
     with np.errstate(all="ignore"):
         try:
             return g(values)

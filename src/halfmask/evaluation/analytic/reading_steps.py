@@ -1,9 +1,9 @@
-"""The decimals of readings, as far as they show in a profile.
+"""The decimals of readings, as far as a profile shows them.
 
-A profile keeps no readings, but the mean of each logarithmic bin and its count. A bin in which one multiple of a step
-lies alone must have that multiple as its mean, so the step that all readings share shows. Where decimals differ, some
-of two digits and some of three, bins with a multiple of the coarser step hold more readings than their neighbours.
-Whether the readings of a bin differ at all shows in the mean of 1/|s|, which is then above 1/mean |s|.
+A profile keeps no readings, but the mean of each logarithmic bin and its count. If a bin contains a single multiple of
+a step, its mean must be that multiple; so a step that all readings share can be found. If decimals differ, some of two
+digits and some of three, bins with a multiple of the coarser step contain more readings than their neighbours. If the
+readings of a bin differ, the mean of 1/|s| is above 1/mean |s|.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from halfmask.profiles.profile import Profile
 from halfmask.profiles.quality import typical_sizes
 
 Steps = tuple[tuple[float, float], ...]
-"""Steps, the finest first, with the share of readings that are rounded to each; step 0 is of those on none."""
+"""Steps, the finest first, with the share of readings that are rounded to each; step 0 stands for no rounding."""
 _Values = tuple[IntArray, FloatArray, FloatArray]
 ALONE = 3  # bins with one multiple that must agree
 CANDIDATES = [mantissa * 10.0**power for power in range(6, -10, -1) for mantissa in (5, 2, 1)]
@@ -32,15 +32,16 @@ PARTS = 64  # of a bin, for readings that lie anywhere in it
 
 
 def multiples(bins: IntArray, step: float) -> tuple[FloatArray, FloatArray]:
-    """First and last whole number of steps in each bin; last < first in a bin without one."""
+    """Return first and last whole number of steps in each bin; last < first in a bin without one."""
     low, high = (np.ceil(edge(bins + side) / step * (1 - 1e-11)) for side in (0, 1))
     return low, high - 1
 
 
 def reading_step(profile: Profile) -> float | None:
-    """The largest step of which all readings are multiples, or None if there is none.
+    """Return the largest step of which all readings are multiples; None if there is none.
 
-    It is 1, 2 or 5 times a power of ten. In converted units it is the smallest reading or a simple fraction of it.
+    The step is 1, 2 or 5 times a power of ten. In converted units it is the smallest reading or a simple fraction of
+    it.
     """
     size = typical_sizes(profile)
     if not len(size):
@@ -57,7 +58,7 @@ def reading_step(profile: Profile) -> float | None:
 
 
 def _whole_sums(profile: Profile, step: float) -> bool:
-    """Whether the sum of each bin's readings is a whole number of steps, however many multiples the bin holds.
+    """Return whether the sum of each bin's readings is a whole number of steps, for any number of multiples in the bin.
 
     Bins with very many readings do not count, because rounding could hide a sum that is not whole.
     """
@@ -69,15 +70,19 @@ def _whole_sums(profile: Profile, step: float) -> bool:
 
 
 def reading_steps(profile: Profile) -> Steps | None:
-    """Shares of the readings by the step that they are rounded to; nothing where hardly any is, and None where those of
-    a bin are all alike, whatever they are rounded to: users of constant readings.
+    """Return the shares of readings by the step that they are rounded to; empty if almost none is rounded.
+
+    None if the readings within each bin are all equal, as those of users with constant readings.
     """
     steps = _shared_steps(profile)
     return None if _alike(profile, steps) else steps
 
 
 def _alike(profile: Profile, steps: Steps) -> bool:
-    """Whether readings hardly differ within bins: sum 1/|s| exceeds sum count/mean by their relative variance there."""
+    """Return whether readings hardly differ within bins.
+
+    The sum of 1/|s| exceeds the sum of count/mean by the relative variance of the readings within bins.
+    """
     if not len(profile.bin_index):
         return False
     size, counts = typical_sizes(profile), profile.bin_counts
@@ -89,10 +94,10 @@ def _alike(profile: Profile, steps: Steps) -> bool:
 
 
 def values_in(bins: IntArray, steps: Steps, parts: int = PARTS) -> _Values:
-    """Of every value in a bin: the bin's place, the value, and its share of the bin.
+    """Return, for every possible value in a bin: index of the bin, value, and share of the bin.
 
-    A reading is as likely on one multiple of its step as on the next. Of steps with more multiples in a bin than
-    ``parts``, and of those on no step, it is in one of ``parts`` equal parts.
+    A reading is equally likely on each multiple of its step. For a step with more than ``parts`` multiples in a bin,
+    and for readings on no step, the values are the centres of ``parts`` equal parts.
     """
     whole_bins = np.arange(len(bins))
     free, found = np.zeros(len(bins)), list[_Values]()
@@ -118,8 +123,10 @@ def values_in(bins: IntArray, steps: Steps, parts: int = PARTS) -> _Values:
 
 
 def with_means(place: IntArray, values: FloatArray, weight: FloatArray, mean: FloatArray) -> FloatArray:
-    """The shares of values in their bins, tilted so that each bin has its ``mean``: weight exp(t (value - mean)), the
-    law nearest to ``weight`` that has it. t of each bin by Newton's method.
+    """Return the shares of values in their bins, changed so that each bin has its ``mean``.
+
+    Shares become weight exp(t (value - mean)), the law nearest to ``weight`` with this mean; t of each bin is found by
+    Newton's method.
     """
     apart = values / mean[place] - 1
     width = np.full(len(mean), 1e-12)
@@ -135,19 +142,19 @@ def with_means(place: IntArray, values: FloatArray, weight: FloatArray, mean: Fl
 
 
 def _once(found: list[_Values], finest: float) -> _Values:
-    """Multiples of several steps as one list, in which equal ones occur once."""
+    """Return the multiples of several steps as one list, with equal ones merged."""
     place, values, weight = (np.concatenate(each) for each in zip(*found, strict=True))
     _, at, same = np.unique(np.round(values / finest, 6), return_index=True, return_inverse=True)
     return place[at], values[at], np.bincount(same, weight).astype(np.float64)
 
 
 def _shared_steps(profile: Profile) -> Steps:
-    """Shares of the readings by the step that they are rounded to, whether or not they differ.
+    """Return the shares of readings by the step that they are rounded to, even if readings are all equal.
 
-    Within a quarter of an octave readings are taken as equally dense, and rounding as independent of size and user: a
-    bin with m_l multiples of step l then holds f sum_l share_l step_l m_l readings on average, and f times its width of
-    those on no step. f of each quarter and the shares are those of the largest Poisson likelihood, found by expectation
-    and maximisation.
+    It is assumed that readings have a constant density within a quarter of an octave, and that rounding does not depend
+    on size or user. A bin with m_l multiples of step l then contains f sum_l share_l step_l m_l readings on average.
+    For readings on no step, its width replaces step_l m_l. The f of each quarter and the shares maximise the Poisson
+    likelihood (expectation maximisation).
     """
     if not len(profile.bin_index):
         return ()
@@ -180,8 +187,10 @@ def _shared_steps(profile: Profile) -> Steps:
 
 
 def _unlike(profile: Profile, steps: Steps) -> float:
-    """How far the means of bins are from those that their values would have: sum of squared deviations over their
-    variances. Steps that only follow the shape of the density get the means wrong.
+    """Return how far the means of bins are from those of their possible values: squared deviations over variances,
+    summed.
+
+    Steps that only follow the shape of the density get the means wrong.
     """
     place, values, weight = values_in(profile.bin_index, steps)
     mean = np.bincount(place, weight * values)
@@ -190,7 +199,9 @@ def _unlike(profile: Profile, steps: Steps) -> float:
 
 
 def _likelihood(counts: FloatArray, mixed: FloatArray, quarter: IntArray) -> float:
-    """Log likelihood of Poisson counts, but for a constant, at the best density of each quarter of an octave."""
+    """Return the log likelihood of Poisson counts, up to a constant, at the best density of each quarter
+    of an octave.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         density = np.nan_to_num(np.bincount(quarter, counts) / np.bincount(quarter, mixed))[quarter]
         logs = np.where(counts > 0, counts * np.log(density * mixed), 0.0)
@@ -198,7 +209,9 @@ def _likelihood(counts: FloatArray, mixed: FloatArray, quarter: IntArray) -> flo
 
 
 def _shares(counts: FloatArray, expected: FloatArray, quarter: IntArray) -> FloatArray:
-    """Shares of the columns of ``expected`` (bins, steps) that make the counts likeliest; below `LEAST`, 0."""
+    """Return the shares of the columns of ``expected`` (bins, steps) with the largest likelihood; 0 if
+    below `LEAST`.
+    """
     share = np.full(expected.shape[1], 1 / expected.shape[1])
     for _ in range(ROUNDS):
         mixed = expected @ share

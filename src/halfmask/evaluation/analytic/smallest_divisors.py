@@ -1,8 +1,8 @@
-"""The scatter of mean and mean square of the local errors, if few readings decide on them.
+"""The scatter of mean and mean square of the local errors, if few readings dominate them.
 
-Mean and mean square of the errors |psi|/z depend mostly on the smallest z: with w = 1/z, as if on
-(sum w^2)^2 / sum w^4 readings. They scatter normally only if these are many. If they are fewer than `ENOUGH`, the
-errors of the `DRAWN` smallest z are drawn one by one, and the sums of the others are normal.
+Mean and mean square of the errors |psi|/z depend mostly on the smallest z. With w = 1/z, the effective number of
+readings is (sum w^2)^2 / sum w^4. Scatter is normal only if this is large. If it is below `ENOUGH`, the errors of the
+`DRAWN` smallest z are drawn one by one, and the sums of the others are normal.
 """
 
 from dataclasses import dataclass
@@ -24,10 +24,10 @@ ENOUGH = 256
 class SmallestDivisors:
     """The smallest z of one subset.
 
-    ``index``  number of the subset
+    ``index``  index of the subset
     ``w``      1/z of the readings to be drawn
-    ``n``      errors in the subset
-    ``rest``   share of sum w^k, k = 1..4, of the other readings
+    ``n``      number of errors in the subset
+    ``rest``   share of sum w^k, k = 1..4, that belongs to the other readings
     """
 
     index: int
@@ -37,7 +37,7 @@ class SmallestDivisors:
 
 
 def smallest_divisors(z: Denominators) -> list[SmallestDivisors]:
-    """The subsets in which few readings decide, with the readings to be drawn."""
+    """Return the subsets that few readings dominate, with the readings to be drawn."""
     found = []
     held = z.n * (1 - z.zero)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -58,7 +58,7 @@ def smallest_divisors(z: Denominators) -> list[SmallestDivisors]:
 def drawn_sums(
     smallest: SmallestDivisors, subset: Subset, law: Mechanism, parameters: FloatArray, seed: int
 ) -> FloatArray:
-    """Sums of the drawn errors and of their squares (settings, 2); all settings have the same chances."""
+    """Return sums of the drawn errors and of their squares (settings, 2); all settings use the same random numbers."""
     settings = np.ones((1, 1)) if isinstance(law, ScaledNoise) else parameters
     chances = (stream(seed, "evaluation.smallest", subset.size, subset.repeat) for _ in settings)
     drawn = (
@@ -72,10 +72,10 @@ def drawn_sums(
 def scatter(
     smallest: SmallestDivisors, sums: FloatArray, moments: FloatArray, factor: FloatArray, normal: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """What is added to the expected mean and mean square of the errors.
+    """Return what is added to the expected mean and mean square of the errors.
 
-    It is the drawn errors' part and the others'. The others' covariance is a share of all readings' (``factor``, its
-    Cholesky factor by setting).
+    It is the drawn errors' deviation plus normal scatter of the others. The covariance of the latter is a share of that
+    of all readings, whose Cholesky factor by setting is ``factor``.
     """
     _, squares, cubes, fourths = smallest.rest
     first, along, across = factor[:, 0, 0], factor[:, 1, 0], factor[:, 1, 1]

@@ -4,13 +4,13 @@ With x_i = s_i - mean, additive noise changes a period's variance, corrected for
 
     (2/n) sum x_i psi_i + (1/n) sum psi_i^2 - (mean psi)^2 - sigma^2
 
-That is normal only where many readings share in it. Few readings, or a few that are far from the mean, make it skewed
-and heavy-tailed. So a period's readings are replaced by three values with the same first four moments: the mean, and
-one value on each side of it (`Nodes`), each representing a whole number of readings. The noises of a value that has
-few readings are drawn one by one; sums over many are normal. What is left out is how the far readings differ among
-themselves.
+This is normal only if many readings contribute. Few readings, or a few far from the mean, make it skewed and
+heavy-tailed. A period's readings are therefore replaced by three values with the same first four moments: the mean, and
+one value on each side of it (`Nodes`), each representing a whole number of readings. If a value represents few
+readings, their noises are drawn one by one; sums over many are normal. The only approximation is that far readings on
+one side are treated as equal.
 
-Relative noise, m = s (1 + psi), goes the same way: est = (V(m) - sigma^2 mean(m)^2) / (1 + sigma^2).
+For relative noise, m = s (1 + psi), the estimate (V(m) - sigma^2 mean(m)^2) / (1 + sigma^2) is treated in the same way.
 """
 
 from dataclasses import dataclass
@@ -29,10 +29,11 @@ MANY_OF_SCALED = 256  # drawn once for all scales, so more can be afforded
 
 @dataclass(frozen=True)
 class Nodes:
-    """Readings of T periods as three values each: ``value`` and ``count`` (3, T), the middle one their ``mean``.
+    """Readings of T periods as three values each.
 
-    ``lost`` (2, T) is what rounding the counts leaves of the deviation of relative noise: of sum (s^2 - mean s) psi and
-    of sum s^2 psi^2, as a factor that makes up for it.
+    ``value``, ``count``  (3, T) values and how many readings each represents; the middle value is ``mean``
+    ``lost``              (2, T) factors for relative noise that compensate the rounding of counts, in the deviations of
+                          sum (s^2 - mean s) psi and of sum s^2 psi^2
     """
 
     n: FloatArray
@@ -43,12 +44,12 @@ class Nodes:
 
     @classmethod
     def of(cls, sums: FloatArray) -> "Nodes":
-        """From sums (T, 5) of periods with a reading.
+        """Return the nodes for sums (T, 5) of periods with a reading.
 
-        The three-point law on x1 < 0 < x2 and 0 with variance V and central moments m3, m4 has x1 + x2 = m3/V and
-        x1 x2 = (m3/V)^2 - m4/V; Pearson's m4/V^2 >= 1 + m3^2/V^3 makes its weights a law. Weights are rounded to whole
-        numbers of readings, at least one on each side, and x1, x2 rescaled to keep mean and variance. Readings that are
-        equal, or a single one, are all at the mean.
+        The three-point law on x1 < 0 < x2 and 0 with variance V and central moments m3, m4 has x1 + x2 = m3/V and x1 x2
+        = (m3/V)^2 - m4/V. Its weights are probabilities because of Pearson's inequality m4/V^2 >= 1 + m3^2/V^3. They
+        are rounded to whole numbers of readings, at least one on each side, and x1, x2 are rescaled to keep mean and
+        variance. If readings are equal, or there is one, all are at the mean.
         """
         n, s1, s2, s3, s4 = np.moveaxis(sums, -1, 0)
         mean = s1 / n
@@ -77,8 +78,11 @@ class Nodes:
         return cls(n, mean, value, count, lost)
 
     def terms(self, first: FloatArray, square: FloatArray, variance: FloatArray | float, relative: bool) -> FloatArray:
-        """Coefficients (4, T) of b^1..b^4 in the change of the variance under noise b psi, from the sums (3, T) of psi
-        and psi^2 over the readings of each value; of relative noise, to be divided by 1 + b^2 ``variance``.
+        """Return the coefficients (4, T) of b^1..b^4 in the change of the variance for noise b psi.
+
+        ``first``, ``square``  sums (3, T) of psi and psi^2 over the readings of each value
+
+        For relative noise, the result must be divided by 1 + b^2 ``variance``.
         """
         n = self.n
         if not relative:
@@ -105,7 +109,7 @@ def variance_summaries(
     divisor: FloatArray,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Mean, standard deviation and entropy of the errors of periods with these sums: (settings, 3)."""
+    """Return mean, standard deviation and entropy of the errors of periods with these sums: (settings, 3)."""
     nodes, relative = Nodes.of(sums), law.kind == "relative"
     normal = rng.standard_normal((2, *nodes.count.shape))
     state = rng.bit_generator.state
@@ -127,7 +131,7 @@ def variance_summaries(
 
 
 def few_enough(moments: FloatArray) -> float:
-    """Draws of this noise below which each is drawn."""
+    """Return the number of draws of this noise below which each is drawn."""
     return min(float(enough(moments[None])[0]), MOST_DRAWN)
 
 
@@ -140,7 +144,9 @@ def node_sums(
     setting: FloatArray,
     rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray]:
-    """Sums of psi and of psi^2 over ``count`` draws each: drawn for fewer than ``many`` draws, else normal."""
+    """Return sums of psi and of psi^2 over ``count`` draws each: drawn if there are fewer than ``many``,
+    else normal.
+    """
     _, variance, _, fourth = moments
     with np.errstate(over="ignore", invalid="ignore"):
         first = np.sqrt(count * variance) * normal[0]

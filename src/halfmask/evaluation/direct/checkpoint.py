@@ -1,4 +1,4 @@
-"""Results of a long run on disk as they come, so that a run that was killed can go on."""
+"""Results of a long run, saved to disk as they are found, so that an interrupted run can be resumed."""
 
 import json
 import time
@@ -20,7 +20,7 @@ from halfmask.profiles.profile import Profile
 SECONDS = 1.0
 VERSION = 2
 SUBSET = "subset-{:06d}.npy"
-"""The file of a subset by its number."""
+"""Name of a subset's file, by its index."""
 
 
 def describe(
@@ -31,7 +31,7 @@ def describe(
     error: str,
     seed: int,
 ) -> dict[str, Any]:
-    """What makes a run the run it is; two runs with the same description have the same results."""
+    """Return the description of a run; two runs with equal descriptions have equal results."""
     users = b"".join(np.array([s.size, s.repeat, *s.rows], "<i8").tobytes() for s in subsets)
     return {
         "version": VERSION,
@@ -45,9 +45,9 @@ def describe(
 
 
 class Checkpoint:
-    """Results (settings, subsets, 6), NaN until they are known; without a folder, in memory alone.
+    """Results (settings, subsets, 6), NaN until they are known; without a folder, in memory only.
 
-    One small file for each subset is written again, whole, about once a second and when asked to.
+    Each subset has a small file, which is rewritten as a whole about once a second and by `write`.
     """
 
     def __init__(self, folder: Path | None, run: dict[str, Any], shape: tuple[int, int], resume: bool) -> None:
@@ -98,19 +98,19 @@ class Checkpoint:
             self.results[:, subset] = held
 
     def missing(self, subset: int) -> list[int]:
-        """The settings whose results are still to come."""
+        """Return the settings whose results are not yet known."""
         found: list[int] = np.flatnonzero(np.isnan(self.results[:, subset, 0])).tolist()
         return found
 
     def put(self, setting: int, subset: int, metrics: Sequence[float]) -> None:
-        """Keep one result."""
+        """Store one result."""
         self.results[setting, subset] = metrics
         self._changed.add(subset)
         if time.monotonic() - self._written > SECONDS:
             self.write()
 
     def write(self) -> None:
-        """Bring what changed to disk."""
+        """Write all changes to disk."""
         if self.folder is not None:
             for subset in sorted(self._changed):
                 with whole_file(self.folder / SUBSET.format(subset)) as path, path.open("wb") as file:

@@ -1,4 +1,4 @@
-"""The direct method's inner loops, in machine code and without the interpreter's lock."""
+"""The direct method's inner loops, compiled and without the interpreter's lock."""
 
 import numpy as np
 from numba import njit
@@ -14,9 +14,11 @@ PeriodArray = NDArray[np.int32]
 def measure_errors(
     masked: FloatArray, values: FloatArray, divisor: FloatArray, per_bin: float, counts: IntArray
 ) -> tuple[int, float, float, float, FloatArray]:
-    """Errors |m - s| / |divisor| for divisors other than 0: how many, mean, sum of squares about it, and the largest.
+    """Return number, mean, sum of squares about the mean, and largest of the errors |m - s| / |divisor|, for divisors
+    other than 0.
 
-    Each is counted in its bin; the numbers of bins past the end of ``counts`` are returned last, one for each error.
+    Errors are counted in their bins in ``counts``. For errors beyond its end, the last result contains the numbers of
+    their bins.
     """
     errors = np.empty(values.size)
     n, total, largest = 0, 0.0, 0.0
@@ -45,7 +47,7 @@ def measure_errors(
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
 def add_sums(masked: FloatArray, periods: PeriodArray, n: IntArray, total: FloatArray) -> None:
-    """Count and sum the values of each period; readings of one period mostly follow each other."""
+    """Add number and sum of the values of each period; readings of one period mostly follow one another."""
     i = 0
     while i < masked.size:
         t, start, run = periods[i], i, 0.0
@@ -58,8 +60,9 @@ def add_sums(masked: FloatArray, periods: PeriodArray, n: IntArray, total: Float
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
 def add_squares(masked: FloatArray, periods: PeriodArray, n: IntArray, total: FloatArray, squares: FloatArray) -> None:
-    """Count and sum the values of each period and the squares of their distances from its mean: those of a run of
-    values from the run's own mean, merged as `PeriodSums.add` does it.
+    """Add number and sum of the values of each period, and squares of their distances from its mean.
+
+    Squares are computed about the mean of each run of values, and merged as in `PeriodSums.add`.
     """
     i = 0
     while i < masked.size:
@@ -79,7 +82,7 @@ def add_squares(masked: FloatArray, periods: PeriodArray, n: IntArray, total: Fl
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
 def add_extremes(masked: FloatArray, periods: PeriodArray, n: IntArray, least: FloatArray, largest: FloatArray) -> None:
-    """Count the values of each period, and keep the least and the largest."""
+    """Add the number of values of each period, and update its smallest and largest value."""
     for i in range(masked.size):
         t = periods[i]
         n[t] += 1
@@ -89,7 +92,7 @@ def add_extremes(masked: FloatArray, periods: PeriodArray, n: IntArray, least: F
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
 def scatter_by_period(masked: FloatArray, periods: PeriodArray, place: IntArray, out: FloatArray) -> None:
-    """Put each value at its period's next place."""
+    """Put each value at the next free place of its period."""
     for i in range(masked.size):
         out[place[periods[i]]] = masked[i]
         place[periods[i]] += 1
@@ -100,7 +103,7 @@ def deal(
     users: IntArray, times: IntArray, values: FloatArray, place: IntArray, end: IntArray,
     all_times: IntArray, all_values: FloatArray,
 ) -> bool:  # fmt: skip
-    """Put each reading at its user's next place; False if a user has more readings than there is room for."""
+    """Put each reading at the next free place of its user; return False if a user has more readings than expected."""
     for i in range(values.size):
         at = place[users[i]]
         if at >= end[users[i]]:

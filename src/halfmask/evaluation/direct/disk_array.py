@@ -1,4 +1,4 @@
-"""Arrays on disk, for readings larger than memory; their room goes with the process whatever becomes of it."""
+"""Arrays on disk, for readings larger than memory; their space is always freed when the process ends."""
 
 import mmap
 import os
@@ -12,9 +12,10 @@ from halfmask.errors import RunError
 
 
 def disk_array(length: int, kind: type[np.generic], folder: str | None) -> npt.NDArray[Any]:
-    """An array of zeros in a file without a name: the system frees it when the last user is gone, even after a kill.
+    """Return an array of zeros in a file without a name, which the system frees after its last use, even if the process
+    is killed.
 
-    Its disk space is taken at once: a mapped page that finds none would kill the process.
+    Disk space is reserved at once, because the process would be killed if a mapped page found none.
     """
     size, folder = length * np.dtype(kind).itemsize, folder or tempfile.gettempdir()
     if not size:
