@@ -22,13 +22,16 @@ from functools import cached_property, lru_cache
 from hashlib import blake2s
 from operator import add, itemgetter
 from struct import Struct
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from halfmask_device.device_state import State, add_counts, known_tags
 from halfmask_device.lattice import Lattice
 from halfmask_device.law import GAP, Law
 from halfmask_device.random_bits import Bits
 from halfmask_device.setting import DeviceSetting, law
+
+if TYPE_CHECKING:
+    from halfmask_device.privacy_ledger import Guard
 
 HASH = 47
 """Bits of a slot's hash; the bits above hold its day, so that each day lies together on disk.
@@ -123,14 +126,6 @@ Gate = Callable[[int], Channel | None]
 reached."""
 
 
-class Watch(Protocol):
-    """Read in the transaction that masks: the current limit, and other channels that readings were reported with."""
-
-    def gate(self, memory: sqlite3.Connection, /) -> Gate | None: ...
-
-    def past(self, memory: sqlite3.Connection, /) -> list[Channel]: ...
-
-
 @dataclass
 class Masked:
     """The reports of a batch, by position.
@@ -148,11 +143,12 @@ class Masked:
 
 
 def mask(
-    state: State, channel: Channel, readings: Sequence[DatedReading], watch: Watch, *, past: Sequence[Channel] = (),
+    state: State, channel: Channel, readings: Sequence[DatedReading], watch: "Guard", *, past: Sequence[Channel] = (),
     revise: bool = False, stop: bool = False,
 ) -> Masked:  # fmt: skip
     """Return the reports of the readings, each stored in the memory before this returns.
 
+    ``watch``   the limit, and other channels that readings were reported with, as they are in this transaction
     ``past``    channels with which the same readings may have been reported before, besides those that ``watch`` knows;
                 such a reading keeps its report
     ``revise``  mask another value for a time that was reported, instead of refusing it

@@ -120,6 +120,14 @@ def window_days(day: int, kind: Window) -> tuple[int, int]:
     return first, first + (after - found.replace(day=1)).days - 1
 
 
+class Notes(list[str]):
+    """Messages for the user, each of them once."""
+
+    def note(self, text: str) -> None:
+        if text not in self:
+            self.append(text)
+
+
 class Guard:
     """Enforces a device's limit: decides in each transaction which channel a new report may use.
 
@@ -131,7 +139,7 @@ class Guard:
     A reading that was reported with a coarser channel keeps that report, even if the limit changes later.
     """
 
-    def __init__(self, state: State, channel: Channel, menu: Iterable[str], notes: list[str], who: str = "") -> None:
+    def __init__(self, state: State, channel: Channel, menu: Iterable[str], notes: Notes, who: str = "") -> None:
         self._state, self._channel, self._menu, self._notes, self._who = state, channel, tuple(menu), notes, who
         if limit := read_limit(state):  # a menu it cannot use raises here, before anything is masked
             self._channels(limit)
@@ -168,7 +176,7 @@ class Guard:
                     memory.execute("INSERT OR IGNORE INTO moved VALUES (?, ?)", (self._who, channel.name))
                 return channel
         if limit.then == "warn":
-            self._note(f"the ledger's limit is exceeded in {where}, and only warned of: {limit.words()}")
+            self._notes.note(f"the ledger's limit is exceeded in {where}, and only warned of: {limit.words()}")
             return self._channel
         return None
 
@@ -186,12 +194,8 @@ class Guard:
         wider = [each for each in channels if each.law.variance > self._channel.law.variance]
         return sorted(wider, key=lambda each: each.law.variance)
 
-    def _note(self, text: str) -> None:
-        if text not in self._notes:
-            self._notes.append(text)
-
     def _warn(self, spent: float, where: str, channel: Channel, limit: Limit) -> None:
         if channel != self._channel:
-            self._note(f"in {where} the ledger's limit is near: readings are reported by {channel.setting.text}")
+            self._notes.note(f"in {where} the ledger's limit is near: readings are reported by {channel.setting.text}")
         elif spent > WARN_FROM * limit.epsilon:
-            self._note(f"reports of {where} are above {WARN_FROM:.0%} of the ledger's limit: {limit.words()}")
+            self._notes.note(f"reports of {where} are above {WARN_FROM:.0%} of the ledger's limit: {limit.words()}")

@@ -9,7 +9,7 @@ from halfmask_device.device_state import State
 from halfmask_device.errors import ReadingError, StoppedError
 from halfmask_device.lattice import Lattice, Value
 from halfmask_device.masking import PREPARE, Channel, mask
-from halfmask_device.privacy_ledger import Guard
+from halfmask_device.privacy_ledger import Guard, Notes
 from halfmask_device.random_bits import Bits
 from halfmask_device.reading_times import UNDATED, normalized_time
 from halfmask_device.setting import DeviceSetting, law, unmasked_warning
@@ -53,12 +53,12 @@ class Producer:
         law(channel.setting, lattice.unit)  # raises before anything is written
         self._state = State(state)
         terms = hold_to(self._state, Terms(channel.setting.text, lattice), change=change)
-        self.setting, self.lattice, self.notes = channel.setting.text, lattice, list[str]()
+        self.setting, self.lattice, self.notes = channel.setting.text, lattice, Notes()
         self._channel, self._revise = channel, revise
         self._past = [Channel.of(each, lattice) for each in terms.past]
         self._guard = Guard(self._state, channel, terms.menu.values(), self.notes)
         if warning := unmasked_warning(self.setting, lattice.unit):
-            self._note(warning)
+            self.notes.note(warning)
 
     def report(self, time: str, value: Value, sensor: str = "") -> int | None:
         """Return the report of one reading in steps, or None if the reading is a missing value."""
@@ -105,14 +105,14 @@ class Producer:
                 places.append(row)
                 dated.append((reading[2] if len(reading) == 3 else "", when, day, key, steps))
                 if day == UNDATED:
-                    self._note("some times have no date that can be read: they must never come again")
+                    self.notes.note("some times have no date that can be read: they must never come again")
         if not dated:
             return [None] * len(batch), None
         masked = mask(
             self._state, self._channel, dated, self._guard, past=self._past, revise=self._revise, stop=True
         )  # fmt: skip
         if masked.revisions:
-            self._note(
+            self.notes.note(
                 "readings were revised: each is one more observation of the true value, which the ledger charges"
             )
         reports = masked.reports
@@ -125,10 +125,6 @@ class Producer:
             place = f"row {first + row}, column {time_column}"
             return reports[:row], StoppedError(f"{place}: {REFUSALS[why]}{STOPPED}", kind=why, place=place)
         return reports, None
-
-    def _note(self, text: str) -> None:
-        if text not in self.notes:
-            self.notes.append(text)
 
 
 REFUSALS = {

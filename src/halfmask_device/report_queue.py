@@ -11,7 +11,7 @@ from halfmask_device.instants import instant_text
 from halfmask_device.lattice import Value
 from halfmask_device.masking import Channel, DatedReading, mask
 from halfmask_device.membership import Membership
-from halfmask_device.privacy_ledger import Guard
+from halfmask_device.privacy_ledger import Guard, Notes
 from halfmask_device.reading_times import aligned, instant_of, normalized_time
 
 BEYOND = "some readings lie outside the campaign's range and count as its end: are they in the campaign's unit?"
@@ -28,7 +28,7 @@ class Queued:
 
     reports: int = 0
     refused: Counter[str] = field(default_factory=Counter)
-    notes: list[str] = field(default_factory=list)
+    notes: Notes = field(default_factory=Notes)
 
 
 class CampaignQueue:
@@ -50,10 +50,6 @@ class CampaignQueue:
         names = (menu[each] for each in member.past if menu[each] != self._channel.setting.text)
         self._past = [Channel.of(text, lattice) for text in names]
 
-    def _note(self, text: str) -> None:
-        if text not in self._queued.notes:
-            self._queued.notes.append(text)
-
     def put(self, batch: list[tuple[str, Value]], first: int) -> None:
         readings, times = [], []
         for row, (time, value) in enumerate(batch, first):
@@ -64,7 +60,7 @@ class CampaignQueue:
                 raise
             steps = self._campaign.lattice.steps(value, f"row {row}, column value: the reading")
             if steps in self._ends and self._beyond(value):
-                self._note(BEYOND)
+                self._queued.notes.note(BEYOND)
             if steps is None:
                 self._queued.refused["missing"] += 1
             elif not self._campaign.begins <= when < self._campaign.ends:

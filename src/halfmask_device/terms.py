@@ -74,14 +74,9 @@ def agree(folder: Path, asked: Asked, *, change: bool = False) -> Terms:
     Raise an OptionError if the terms asked for differ from the stored ones. ``change`` allows another setting, menu or
     columns from now on. The lattice can never change, because the remembered reports belong to it.
     """
-    if (folder / FILE).exists():
-        state = State(folder)
-        stored = read_terms(state)
-    else:
-        first = _first(folder, asked)
-        state = State(folder)
-        stored = hold_to(state, first)
-    stored = stored or _first(folder, asked)
+    first = None if (folder / FILE).exists() else _first(folder, asked)  # raises before anything is written
+    state = State(folder)
+    stored = hold_to(state, first) if first else read_terms(state) or _first(folder, asked)
     menu = read_menu_settings(asked.menu) if asked.menu else stored.menu
     old = stored.lattice
     lattice = Lattice(asked.step or old.step, asked.low or old.low, asked.high or old.high)

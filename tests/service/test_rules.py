@@ -12,8 +12,7 @@ import pytest
 from halfmask.service import period_closing
 from halfmask.service.period_closing import close_all
 from halfmask.service.snapshots import apart
-from halfmask.service.storage.sql_store import open_store
-from halfmask.service.storage.transaction import Transaction
+from halfmask.service.storage.sql_store import Transaction, open_store
 from tests.service.world import World, instant
 
 AT_11 = "2026-11-16T11:00:00Z"

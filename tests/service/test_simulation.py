@@ -15,8 +15,7 @@ import pytest
 
 from halfmask.service.clock import DAY, MINUTE
 from halfmask.service.serve import initialise
-from halfmask.service.storage.sql_store import Store, StoreGoneError, open_store
-from halfmask.service.storage.transaction import Transaction
+from halfmask.service.storage.sql_store import Store, StoreGoneError, Transaction, open_store
 from halfmask_device.instants import Instant, instant_text
 from tests.service.world import Clock, World, instant, sqlite_url
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from halfmask.service.serve import initialise
-from halfmask.service.storage.booking_rows import EntryRow
+from halfmask.service.storage.campaign_rows import EntryRow
 from halfmask.service.storage.databases import Sqlite
 from halfmask.service.storage.node_cell_rows import KnownRow
 from halfmask.service.storage.period_rows import ClosedRow, SnapshotRow

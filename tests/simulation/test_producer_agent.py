@@ -1,9 +1,13 @@
 """What a simulated producer counts as shared is what the service counts, whatever becomes of its messages."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+from halfmask.menus.menu import Score
 from halfmask.rewards.choice_model import ChoiceModel
 from halfmask.simulation.producer_agent import LIE, STAY_OUT, Behaviour, Makings, ProducerAgent
+from halfmask.simulation.producer_agent import World as Inputs
 from halfmask_device.lattice import Lattice
 from tests.service.links import link
 from tests.service.world import CAMPAIGN, World, sqlite_url
@@ -18,11 +22,10 @@ def producer(
 ) -> ProducerAgent:
     """One who shares without noise, so that what is published is what it counts."""
     lattice = Lattice(*(CAMPAIGN["lattice"][name] for name in ("step", "low", "high")))
-    makings = Makings(
-        "http://service", campaign, folder, [[READINGS] * days], {"N": "none"}, {"N": 0.0},
-        ChoiceModel(100.0, 0.0, 1.0), behaviour, liars, lattice, 1,
-    )  # fmt: skip
-    return ProducerAgent(makings, 0, link(world))
+    menu: Any = SimpleNamespace(settings=[SimpleNamespace(id="N", setting="none", privacy=Score(0.0, 0.0))])
+    choices = ChoiceModel(100.0, 0.0, 1.0)
+    inputs = Inputs(menu, [[READINGS] * days], choices, behaviour, liars, 0, 0, lattice, "kWh", 1)
+    return ProducerAgent(Makings(inputs, "http://service", campaign, folder), 0, link(world))
 
 
 def published(world: World, campaign: str, consumer: str) -> int:

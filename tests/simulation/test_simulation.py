@@ -22,8 +22,9 @@ from halfmask.rewards.asked_panel import AskedPanel
 from halfmask.rewards.choice_model import ChoiceModel
 from halfmask.service.clock import system_clock
 from halfmask.simulation.consumer_agent import ConsumerAgent
+from halfmask.simulation.producer_agent import FIRST_DAY
 from halfmask.simulation.simulated_service import Host, hosted, no_script
-from halfmask.simulation.simulation import FIRST_DAY, Simulation
+from halfmask.simulation.simulation import Simulation
 from halfmask.simulation.simulation_result import Row, SimulationResult
 from halfmask_device.http_client import ServiceClient
 from halfmask_device.protocol import read_instant

@@ -12,10 +12,9 @@ from halfmask.service.period_closing import chosen, close_on_request, closed_of,
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
 from halfmask.service.report_decisions import book_reversal
 from halfmask.service.request import Call, Request, parse_json
-from halfmask.service.storage.booking_rows import EntryRow
-from halfmask.service.storage.campaign_rows import UPSTREAM
+from halfmask.service.storage.campaign_rows import UPSTREAM, EntryRow
+from halfmask.service.storage.sql_store import Transaction
 from halfmask.service.storage.tables import Plain
-from halfmask.service.storage.transaction import Transaction
 from halfmask.service.tokens import new_name
 from halfmask.service.versioned_cells import shut
 from halfmask_device.instants import instant_text

@@ -16,7 +16,7 @@ from halfmask.service.campaign_requests import mirror
 from halfmask.service.service import Service
 from halfmask.service.storage.campaign_rows import UPSTREAM
 from halfmask.service.storage.node_cell_rows import KnownRow
-from halfmask.service.storage.transaction import Transaction
+from halfmask.service.storage.sql_store import Transaction
 from halfmask.service.versioned_cells import changed_cells, note, own_rows, recent
 from halfmask.service.writer import Writer
 from halfmask_device.http_client import ServiceClient as Upstream

@@ -85,7 +85,7 @@ def join(call: Call) -> Plain:
 
 
 def show_me(call: Call) -> Plain:
-    return _state(call, call.producer())
+    return _state(call, call.tx.producer(call.subject))
 
 
 def change_me(call: Call) -> Plain:
@@ -98,7 +98,7 @@ def change_me(call: Call) -> Plain:
 
 def leave(call: Call) -> Plain:
     """Withdraw the producer's reports of open periods. Closed periods and all rewards stay as they are."""
-    producer = call.producer()
+    producer = call.tx.producer(call.subject)
     if producer.left is not None:
         return _state(call, producer)
     campaign = call.service.campaign_of(call.tx, producer.campaign)

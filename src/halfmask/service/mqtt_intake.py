@@ -22,8 +22,8 @@ from halfmask.service.http.read_request import LONGEST_TOKEN, MOST_BYTES, body_t
 from halfmask.service.mqtt import QOS, Broker, receipts_topic, reports_topic
 from halfmask.service.refusal import Refusal, forbidden, unauthenticated
 from halfmask.service.service import Service
+from halfmask.service.storage.sql_store import Transaction
 from halfmask.service.storage.tables import Plain
-from halfmask.service.storage.transaction import Transaction
 from halfmask.service.tokens import digest
 from halfmask.service.writer import Writer
 

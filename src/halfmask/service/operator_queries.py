@@ -6,8 +6,7 @@ from halfmask.errors import OptionError
 from halfmask.service.campaign import Campaign
 from halfmask.service.clock import LATEST
 from halfmask.service.storage.campaign_rows import CampaignRow
-from halfmask.service.storage.sql_store import open_store
-from halfmask.service.storage.transaction import Transaction
+from halfmask.service.storage.sql_store import Transaction, open_store
 from halfmask.service.suspects import Suspicions, find_suspects
 
 

@@ -25,8 +25,8 @@ from halfmask.service.request import Call
 from halfmask.service.service import Service
 from halfmask.service.storage.campaign_rows import UNGIVEN, UPSTREAM
 from halfmask.service.storage.node_cell_rows import KnownRow
+from halfmask.service.storage.sql_store import Transaction
 from halfmask.service.storage.tables import Plain
-from halfmask.service.storage.transaction import Transaction
 from halfmask.service.tokens import digest
 from halfmask.service.versioned_cells import MANY, OWN, Noted, changed_cells, note_last, recent
 from halfmask.service.writer import Writer

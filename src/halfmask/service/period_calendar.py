@@ -24,9 +24,7 @@ class Span:
     ends: Instant
 
 
-@lru_cache(maxsize=1)
-def _zones() -> set[str]:
-    return available_timezones()
+_zones = lru_cache(maxsize=1)(available_timezones)
 
 
 class Calendar:

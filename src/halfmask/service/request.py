@@ -9,7 +9,7 @@ from halfmask.service.campaign import Campaign
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
 from halfmask.service.storage.campaign_rows import UNGIVEN
 from halfmask.service.storage.identity_rows import Identity, ProducerRow, Role
-from halfmask.service.storage.transaction import Transaction
+from halfmask.service.storage.sql_store import Transaction
 from halfmask_device.instants import Instant
 
 if TYPE_CHECKING:
@@ -78,12 +78,9 @@ class Call:
             raise forbidden("this campaign is another's")
         return campaign
 
-    def producer(self) -> ProducerRow:
-        return self.tx.producer(self.subject)
-
     def member(self) -> ProducerRow:
         """Return the producer who asks. Refuse one that has left."""
-        producer = self.producer()
+        producer = self.tx.producer(self.subject)
         if producer.left is not None:
             raise Refusal(403, "left", "this producer has left the campaign; its state and ledger can still be read")
         return producer

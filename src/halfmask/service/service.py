@@ -16,8 +16,7 @@ from halfmask.service.report_decisions import Post, Results, ingest, valid
 from halfmask.service.request import Call, Request, check_role
 from halfmask.service.storage.campaign_rows import UPSTREAM
 from halfmask.service.storage.identity_rows import Identity, Role
-from halfmask.service.storage.sql_store import Store
-from halfmask.service.storage.transaction import Transaction
+from halfmask.service.storage.sql_store import Store, Transaction
 from halfmask.service.tokens import new_name
 from halfmask_device.instants import Instant
 
@@ -83,8 +82,9 @@ class Service:
         if not results:
             return
         first = results[0]
-        alike = results.count(first) == len(results)
-        groups = {(first["status"], first.get("code", "")): len(results)} if alike else _kinds(results)
+        groups: Mapping[tuple[str, str], int] = {(first["status"], first.get("code", "")): len(results)}
+        if results.count(first) != len(results):
+            groups = Counter((each["status"], each.get("code", "")) for each in results)
         for (status, code), number in groups.items():
             self.counted[campaign, status, code] += number
 
@@ -115,7 +115,3 @@ class Service:
     def _due(self, tx: Transaction, campaign: Campaign, now: Instant) -> list[Span]:
         spans, self.settled[campaign.key] = due(tx, campaign, now, self.settled.get(campaign.key))
         return spans
-
-
-def _kinds(results: Results) -> Mapping[tuple[str, str], int]:
-    return Counter((each["status"], each.get("code", "")) for each in results)

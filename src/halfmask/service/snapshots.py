@@ -16,7 +16,7 @@ from halfmask.service.cells import count_reports, merge, negated, plain_cells, r
 from halfmask.service.estimates import period_entry
 from halfmask.service.period_calendar import Span
 from halfmask.service.storage.period_rows import SnapshotRow
-from halfmask.service.storage.transaction import Transaction
+from halfmask.service.storage.sql_store import Transaction
 
 STAYS = 0
 """Represents the future snapshot that will withdraw reports not withdrawn yet. Snapshots are numbered from 1."""

@@ -4,7 +4,7 @@ import hashlib
 import secrets
 
 from halfmask.service.storage.identity_rows import Role
-from halfmask.service.storage.transaction import Transaction
+from halfmask.service.storage.sql_store import Transaction
 from halfmask_device.instants import Instant
 
 

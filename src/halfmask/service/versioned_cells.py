@@ -11,7 +11,7 @@ from halfmask.service.cells import Cells, count_reports, merge, plain_cells, rea
 from halfmask.service.clock import DAY, SECOND
 from halfmask.service.period_calendar import Span
 from halfmask.service.storage.node_cell_rows import KnownRow
-from halfmask.service.storage.transaction import Transaction
+from halfmask.service.storage.sql_store import Transaction
 from halfmask_device.instants import Instant
 
 SETTLED = 10 * SECOND

@@ -11,8 +11,7 @@ from typing import Any
 from halfmask.service.refusal import Refusal
 from halfmask.service.report_decisions import Post
 from halfmask.service.service import Service
-from halfmask.service.storage.sql_store import StoreConflictError, StoreFullError, StoreGoneError
-from halfmask.service.storage.transaction import Transaction
+from halfmask.service.storage.sql_store import StoreConflictError, StoreFullError, StoreGoneError, Transaction
 
 log = logging.getLogger("halfmask.service")
 

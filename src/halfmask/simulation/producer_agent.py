@@ -6,12 +6,14 @@ A producer uses the real client of `halfmask_device`: it masks in its own state 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
+from halfmask.menus.menu import Menu
 from halfmask.rewards.choice_model import ChoiceModel
 from halfmask.streams import stream
 from halfmask_device.http_client import Answer, ServiceClient, Transport
@@ -19,6 +21,8 @@ from halfmask_device.lattice import Lattice
 from halfmask_device.sharing import Sharer
 
 STAY_OUT = ""
+FIRST_DAY = date(1971, 1, 4)
+"""The simulation's first day, a Monday. It is early because a device derives its keys day by day from 1970."""
 TAKEN = frozenset(("accepted", "known"))
 LIE = 500
 """The steps that a liar reports instead of a masked reading."""
@@ -36,31 +40,42 @@ class Behaviour:
 
 
 @dataclass(frozen=True)
-class Makings:
-    """Everything that producers are made of.
+class World:
+    """The inputs of a simulation: the menu, the producers' readings, and how producers behave.
 
     ``readings``  of each producer, by day
     ``liars``     share of producers who lie
-    ``first``     number of the producer whose readings come first
     """
 
-    address: str
-    campaign: str
-    folder: Path
+    menu: Menu
     readings: Sequence[Sequence[Sequence[tuple[str, str]]]]
-    settings: Mapping[str, str]
-    privacy: Mapping[str, float]
     model: ChoiceModel
     behaviour: Behaviour
     liars: float
+    budget: int
+    most_reward: int
     lattice: Lattice
+    unit: str
     seed: int
+    first_day: date = FIRST_DAY
+
+
+@dataclass(frozen=True)
+class Makings:
+    """Everything that producers are made of. ``first`` is the number of the producer whose readings come first."""
+
+    world: World
+    address: str
+    campaign: str
+    folder: Path
     first: int = 0
 
     def dealt(self, hands: int) -> list["Makings"]:
         """Return the same producers in ``hands`` parts."""
-        cuts = [len(self.readings) * hand // hands for hand in range(hands + 1)]
-        return [replace(self, readings=self.readings[a:b], first=self.first + a) for a, b in pairwise(cuts)]
+        readings = self.world.readings
+        cuts = [len(readings) * hand // hands for hand in range(hands + 1)]
+        parts = [(replace(self.world, readings=readings[a:b]), self.first + a) for a, b in pairwise(cuts)]
+        return [replace(self, world=world, first=first) for world, first in parts]
 
 
 class ProducerAgent:
@@ -71,17 +86,18 @@ class ProducerAgent:
     """
 
     def __init__(self, makings: Makings, n: int, transport: Transport) -> None:
-        self.rng = stream(makings.seed, "simulation.producer", n)
-        model = makings.model
+        world = makings.world
+        model, self.rng = world.model, stream(world.seed, "simulation.producer", n)
         worth = model.worth + model.spread * float(self.rng.standard_normal())
-        self.liar = bool(self.rng.random() < makings.liars)
-        self.appeal = {id: model.take + worth * q + float(self.rng.gumbel()) for id, q in makings.privacy.items()}
+        self.liar = bool(self.rng.random() < world.liars)
+        privacy = {each.id: each.privacy.median for each in world.menu.settings}
+        self.appeal = {id: model.take + worth * q + float(self.rng.gumbel()) for id, q in privacy.items()}
         self.stays_out = float(self.rng.gumbel())
         self.money = model.money
         self.address, self.campaign, self.transport = makings.address, makings.campaign, transport
         self.folder = makings.folder / f"device-{n}"
-        self.lattice, self.behaviour = makings.lattice, makings.behaviour
-        self.readings = makings.readings[n - makings.first]
+        self.lattice, self.behaviour = world.lattice, world.behaviour
+        self.readings = world.readings[n - makings.first]
         self.setting, self.joined, self.gone = STAY_OUT, STAY_OUT, False
         self.truth: dict[int, int] = {}
         self.moved: dict[int, int] = {}

@@ -32,10 +32,11 @@ class Crowd:
     """Some of the producers, with the connections that they share."""
 
     def __init__(self, makings: Makings) -> None:
-        for setting in makings.settings.values():
-            law(DeviceSetting.parse(setting), makings.lattice.unit).prepare()  # once for all devices here
+        world = makings.world
+        for each in world.menu.settings:
+            law(DeviceSetting.parse(str(each.setting)), world.lattice.unit).prepare()  # once for all devices here
         self.connections, self._pool = Connections(), ThreadPoolExecutor(THREADS)
-        numbers = range(makings.first, makings.first + len(makings.readings))
+        numbers = range(makings.first, makings.first + len(world.readings))
         self.agents = [ProducerAgent(makings, n, self.connections) for n in numbers]
 
     def act(self, name: str, *given: Any) -> None:
@@ -72,7 +73,7 @@ class Crowd:
 @contextmanager
 def crowds(makings: Makings, processes: int | None = None) -> Iterator[list[Ask]]:
     """Yield crowds to ask until the block ends: ``processes``, or as many as there are processors and producers for."""
-    most = min(os.cpu_count() or 1, len(makings.readings) // FEWEST)
+    most = min(os.cpu_count() or 1, len(makings.world.readings) // FEWEST)
     hands = makings.dealt(max(1, most) if processes is None else processes)
     with ExitStack() as stack:
         yield [_here(hand, stack) if len(hands) == 1 else _elsewhere(hand, stack) for hand in hands]

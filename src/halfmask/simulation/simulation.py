@@ -7,52 +7,29 @@ the devices' noise, which only a test may replace.
 
 import asyncio
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import date, timedelta
+from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from halfmask.menus.menu import Menu
 from halfmask.rewards.asked_panel import AskedPanel
-from halfmask.rewards.choice_model import ChoiceModel
 from halfmask.simulation.connections import Connections
 from halfmask.simulation.consumer_agent import ConsumerAgent
-from halfmask.simulation.producer_agent import Behaviour, Makings
+from halfmask.simulation.producer_agent import Makings, World
 from halfmask.simulation.producer_crowd import Ask, crowds
 from halfmask.simulation.simulated_service import Host
 from halfmask.simulation.simulation_result import Row, SimulationResult
 from halfmask.streams import stream
 from halfmask_device.http_client import ServiceClient
-from halfmask_device.lattice import Lattice
 from halfmask_device.protocol import read_instant
 
-FIRST_DAY = date(1971, 1, 4)
-"""The simulation's first day, a Monday. It is early because a device derives its keys day by day from 1970."""
 DAY, MINUTE = 86_400_000_000, 60_000_000
 GRACE_DAYS = 3
 LEARN_EVERY = 5
 ENTRIES = 10_000
 """Entries of the ledger per request."""
-
-
-@dataclass(frozen=True)
-class World:
-    """The inputs of a simulation: the menu, each producer's readings by day, and how producers behave."""
-
-    menu: Menu
-    readings: Sequence[Sequence[Sequence[tuple[str, str]]]]
-    model: ChoiceModel
-    behaviour: Behaviour
-    liars: float
-    budget: int
-    most_reward: int
-    lattice: Lattice
-    unit: str
-    seed: int
-    first_day: date = FIRST_DAY
 
 
 class Simulation:
@@ -74,12 +51,12 @@ class Simulation:
         self.connections = Connections()
         self.service = ServiceClient(host.address, self.connections)
         self.consumer_token, self.campaign = self._open()
-        self.privacy = {each.id: each.privacy.median for each in world.menu.settings}
+        reports = float(np.mean([len(day) for user in world.readings for day in user]))
         variance = np.array([(each.noise_std or 0.0) ** 2 for each in world.menu.settings])
         self.consumer = ConsumerAgent(
             self.ids,
-            np.array(list(self.privacy.values())),
-            AskedPanel(len(world.readings), self._reports(), self._size(), variance),
+            np.array([each.privacy.median for each in world.menu.settings]),
+            AskedPanel(len(world.readings), reports, self._size(), variance),
             float(world.budget),
             world.most_reward,
             LEARN_EVERY,
@@ -92,9 +69,6 @@ class Simulation:
         self.rows: list[Row] = []
         self.spent: list[int] = []
         self.crowds: list[Ask] = []
-
-    def _reports(self) -> float:
-        return float(np.mean([len(day) for user in self.world.readings for day in user]))
 
     def _size(self) -> float:
         """Return the mean |s| over some producers. A consumer would know it from a profile."""
@@ -134,17 +108,9 @@ class Simulation:
         }
         return str(token), str(self.service.ask("POST", "/v1/campaigns", token, terms)["campaign"])
 
-    def _makings(self) -> Makings:
-        world = self.world
-        return Makings(
-            self.host.address, self.campaign, self.folder, world.readings,
-            {each.id: str(each.setting) for each in world.menu.settings}, self.privacy,
-            world.model, world.behaviour, world.liars, world.lattice, world.seed,
-        )  # fmt: skip
-
     async def run(self) -> SimulationResult:
         """Run all days and return the result."""
-        with crowds(self._makings(), self.processes) as self.crowds:
+        with crowds(Makings(self.world, self.host.address, self.campaign, self.folder), self.processes) as self.crowds:
             for day in range(self.days):
                 await self.step(day)
             self.host.set_clock(self.start + (self.days + 1) * DAY)

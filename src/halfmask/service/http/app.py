@@ -28,8 +28,8 @@ from halfmask.service.period_closing import close_all
 from halfmask.service.refusal import Refusal
 from halfmask.service.request import Call, Request
 from halfmask.service.service import Service
+from halfmask.service.storage.sql_store import Transaction
 from halfmask.service.storage.tables import Plain
-from halfmask.service.storage.transaction import Transaction
 from halfmask.service.writer import Writer
 
 log = logging.getLogger("halfmask.service")
