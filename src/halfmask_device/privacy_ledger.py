@@ -120,7 +120,7 @@ def window_days(day: int, kind: Window) -> tuple[int, int]:
     return first, first + (after - found.replace(day=1)).days - 1
 
 
-class Notes(list[str]):
+class UserNotes(list[str]):
     """Messages for the user, each of them once."""
 
     def note(self, text: str) -> None:
@@ -139,7 +139,7 @@ class Guard:
     A reading that was reported with a coarser channel keeps that report, even if the limit changes later.
     """
 
-    def __init__(self, state: State, channel: Channel, menu: Iterable[str], notes: Notes, who: str = "") -> None:
+    def __init__(self, state: State, channel: Channel, menu: Iterable[str], notes: UserNotes, who: str = "") -> None:
         self._state, self._channel, self._menu, self._notes, self._who = state, channel, tuple(menu), notes, who
         if limit := read_limit(state):  # a menu it cannot use raises here, before anything is masked
             self._channels(limit)

@@ -9,7 +9,7 @@ from halfmask_device.device_state import State
 from halfmask_device.errors import ReadingError, StoppedError
 from halfmask_device.lattice import Lattice, Value
 from halfmask_device.masking import PREPARE, Channel, mask
-from halfmask_device.privacy_ledger import Guard, Notes
+from halfmask_device.privacy_ledger import Guard, UserNotes
 from halfmask_device.random_bits import Bits
 from halfmask_device.reading_times import UNDATED, normalized_time
 from halfmask_device.setting import DeviceSetting, law, unmasked_warning
@@ -53,7 +53,7 @@ class Producer:
         law(channel.setting, lattice.unit)  # raises before anything is written
         self._state = State(state)
         terms = hold_to(self._state, Terms(channel.setting.text, lattice), change=change)
-        self.setting, self.lattice, self.notes = channel.setting.text, lattice, Notes()
+        self.setting, self.lattice, self.notes = channel.setting.text, lattice, UserNotes()
         self._channel, self._revise = channel, revise
         self._past = [Channel.of(each, lattice) for each in terms.past]
         self._guard = Guard(self._state, channel, terms.menu.values(), self.notes)

@@ -11,7 +11,7 @@ from halfmask_device.instants import instant_text
 from halfmask_device.lattice import Value
 from halfmask_device.masking import Channel, DatedReading, mask
 from halfmask_device.membership import Membership
-from halfmask_device.privacy_ledger import Guard, Notes
+from halfmask_device.privacy_ledger import Guard, UserNotes
 from halfmask_device.reading_times import aligned, instant_of, normalized_time
 
 BEYOND = "some readings lie outside the campaign's range and count as its end: are they in the campaign's unit?"
@@ -28,7 +28,7 @@ class Queued:
 
     reports: int = 0
     refused: Counter[str] = field(default_factory=Counter)
-    notes: Notes = field(default_factory=Notes)
+    notes: UserNotes = field(default_factory=UserNotes)
 
 
 class CampaignQueue:
