@@ -1,7 +1,7 @@
 """Useful totals from people's sensors without taking people's data.
 
-The commands of the ``halfmask`` program are functions here: `profile`, `synth`, ... They and the types of their
-results load what they need when they are first used.
+The commands of the ``halfmask`` program are functions here: `profile`, `synth`, ... They and the types of their results
+are loaded when they are first used.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""``python -m halfmask`` is the program."""
+"""Runs the program as ``python -m halfmask``."""
 
 from halfmask.commands._program import main
 

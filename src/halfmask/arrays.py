@@ -1,4 +1,4 @@
-"""The types of arrays that all rooms share."""
+"""The types of arrays that all packages share."""
 
 import numpy as np
 import numpy.typing as npt

@@ -1,4 +1,4 @@
-"""Everything that can go wrong: the tree of `halfmask_device.errors`, which device and package share."""
+"""The error classes of `halfmask_device.errors`, which the device and this package share."""
 
 from halfmask_device.errors import (
     ColumnError,

@@ -1,7 +1,7 @@
-"""Extras: parts of the package that are installed on demand, as in ``pip install 'halfmask[pages]'``.
+"""Extras: libraries that are installed on demand, as in ``pip install 'halfmask[pages]'``.
 
-Modules import what they need, where they need it. The edges (commands, results, the program) run inside of
-`naming_extras`, which makes one error of a missing library: it names the extra that installs it.
+Modules import what they need, where they need it. The edges (commands, results, the program) run inside
+`naming_extras`. If a library of an extra is missing, it raises an ExtraError that says which extra installs it.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ EXTRAS = {
 
 @contextmanager
 def naming_extras() -> Iterator[None]:
-    """Raise an `ExtraError` if what runs inside needs a library of an extra that is not installed."""
+    """Raise an `ExtraError` if the code in the block needs a library of an extra that is not installed."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -38,7 +38,10 @@ def naming_extras() -> Iterator[None]:
 
 
 def need(*extras: str) -> None:
-    """Raise an `ExtraError` if any of these extras is not installed, before the work that ends in them begins."""
+    """Raise an `ExtraError` if any of these extras is not installed.
+
+    Call it before long work that needs them at its end.
+    """
     missing = {extra: [name for name in EXTRAS[extra] if find_spec(name) is None] for extra in extras}
     wanted = [extra for extra, libraries in missing.items() if libraries]
     if wanted:

@@ -1,4 +1,4 @@
-"""Files that are either whole or not there, and tables and pages that say what they are."""
+"""Write files completely or not at all, and tables and pages that state their format and version."""
 
 import json
 import os
@@ -20,10 +20,10 @@ ABOUT = b"halfmask"
 
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside ``path``; on success it takes the name, on any failure it goes.
+    """Yield a temporary path beside ``path``. On success it is renamed to ``path``, on failure it is deleted.
 
-    The old file stays intact until the new one is complete and on disk, whatever happens between
-    (an exception, Ctrl-C, a full disk). ``OSError`` becomes a ``RunError`` that names the file.
+    The old file stays intact until the new one is complete and on disk, whatever happens in between (an exception,
+    Ctrl-C, a full disk). An ``OSError`` becomes a ``RunError`` that names the file.
     """
     target = Path(path)
     if target.is_dir():
@@ -49,9 +49,10 @@ def about_table(format: str, version: int, about: dict[str, Any]) -> dict[bytes,
 
 
 def read_table(path: str | Path, format: str, version: int, maker: str) -> "tuple[pa.Table, dict[str, Any]]":
-    """Return a table of ours and what it is about; ``maker`` is the command that makes one, for the error's way out.
+    """Return a Parquet table of this program and its description.
 
-    A missing, foreign, damaged or newer file is a FileFormatError that says which.
+    ``maker`` is the command that writes such a table, for the error's advice. A missing, foreign, damaged or newer file
+    is a FileFormatError that says which.
     """
     import pyarrow as pa  # here, because Arrow takes long to import
     import pyarrow.parquet as pq
@@ -76,9 +77,10 @@ def read_table(path: str | Path, format: str, version: int, maker: str) -> "tupl
 
 
 def read_page(path: str | Path, format: str, version: int, maker: str) -> dict[str, Any]:
-    """Return a JSON object of ours; ``maker`` is the command that makes one, for the error's way out.
+    """Return a JSON object of this program.
 
-    A missing, foreign, damaged or other version's file is a FileFormatError that says which.
+    ``maker`` is the command that writes such a file, for the error's advice. A missing, foreign or damaged file, or one
+    of another version, is a FileFormatError that says which.
     """
     kind = format.removeprefix("halfmask ")
     try:
@@ -100,7 +102,7 @@ def read_page(path: str | Path, format: str, version: int, maker: str) -> dict[s
 
 
 def write_page(page: dict[str, Any], path: str | Path) -> None:
-    """Write a JSON object of ours; equal ones give equal bytes."""
+    """Write a JSON object to a file; equal objects give equal bytes."""
     text = json.dumps(page, indent=2, ensure_ascii=False, allow_nan=False)
     with whole_file(path) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8")

@@ -1,8 +1,9 @@
-"""Results as plain JSON values and back.
+"""Convert results to plain JSON values and back.
 
-A dataclass declares its file: `to_plain` writes its fields, `from_plain` reads them and checks their types and the
-ranges in their annotations. A class that `parse` reads and `str` writes, such as a privacy setting, is one text. What
-a class's ``derived`` returns, such as words that follow from numbers, is written for other readers and not read back.
+A dataclass defines its file: `to_plain` writes its fields. `from_plain` reads them, and checks their types and the
+ranges in their annotations. A class with a method `parse` and a ``__str__``, such as a privacy setting, is written as
+one text. A class may also have ``derived``, such as words that follow from numbers: these are written for other
+readers, and not read back.
 """
 
 import math
@@ -24,7 +25,7 @@ T = TypeVar("T")
 
 
 def to_plain(value: Any) -> Any:
-    """Return what JSON can hold of a value: infinity and NaN become null, keys become texts."""
+    """Return a value as JSON can hold it: infinity and NaN become null, and keys become texts."""
     if value is None or isinstance(value, bool | str | int):
         return value
     if hasattr(value, "parse"):
@@ -42,15 +43,15 @@ def to_plain(value: Any) -> Any:
 
 
 def key_text(key: Any) -> str:
-    """Return a key as a file has it: 0.5 as "0.5", infinity as "inf"."""
+    """Return a key as files write it: 0.5 as "0.5", infinity as "inf"."""
     return f"{key:g}" if isinstance(key, float) else str(key)
 
 
 def from_plain(plain: Any, kind: type[T]) -> T:
     """Return the value that `to_plain` wrote.
 
-    A missing field, a wrong type or a number out of range is a ValueError that names the place. What the class does
-    not declare is ignored.
+    A missing field, a wrong type or a number out of range is a ValueError that names the place. Fields that the class
+    does not declare are ignored.
     """
     try:
         return msgspec.convert(plain, kind, dec_hook=_decode, str_keys=True)

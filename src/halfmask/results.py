@@ -1,4 +1,4 @@
-"""What all results have in common: a file, a frame, a figure, and how they show themselves in a notebook."""
+"""The base class of all results: a file, a table, a figure, and how a notebook shows them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -18,31 +18,34 @@ DRAWERS, PAGES = "halfmask.figures.result_figures", "halfmask.pages.result_table
 
 
 class Result(ABC):
-    """Something that a command gives: it reads and writes itself, and the file gives the same object back."""
+    """The result of a command. It can be written to a file and read back as an equal object."""
 
     @classmethod
     @abstractmethod
     def read(cls, path: str | Path) -> Self:
-        """The result in a file; a missing, foreign, damaged or newer one is a FileFormatError that says which."""
+        """Return the result in a file.
+
+        A missing, foreign, damaged or newer file is a FileFormatError that says which.
+        """
 
     @abstractmethod
     def write(self, path: str | Path) -> None:
-        """Write it; equal results give equal bytes."""
+        """Write the result to a file; equal results give equal bytes."""
 
     @abstractmethod
     def to_arrow(self) -> "pa.Table":
-        """As an Arrow table."""
+        """Return it as an Arrow table."""
 
     @naming_extras()
     def to_pandas(self) -> Any:
-        """As a frame of pandas, where that is installed."""
+        """Return it as a pandas frame, if pandas is installed."""
         import narwhals as nw
 
         return nw.from_native(self.to_arrow(), eager_only=True).to_pandas()
 
     @naming_extras()
     def to_polars(self) -> Any:
-        """As a frame of Polars, where that is installed."""
+        """Return it as a Polars frame, if Polars is installed."""
         import narwhals as nw
 
         return nw.from_native(self.to_arrow(), eager_only=True).to_polars()

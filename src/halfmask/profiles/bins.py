@@ -1,13 +1,13 @@
-"""Logarithmic bins: how a profile remembers the sizes of readings.
+"""Logarithmic bins, in which a profile counts the sizes of readings.
 
-Bin ``k`` holds the readings with ``k <= BINS_PER_OCTAVE log2 |s| + GUARD < k + 1``. The guard puts exact powers
-of two in the bin they open, whatever the last bit of an engine's logarithm says.
+Bin ``k`` holds the readings with ``k <= BINS_PER_OCTAVE log2 |s| + GUARD < k + 1``. The guard puts an exact power of
+two into the bin that it opens, whatever the last bit of an engine's logarithm is.
 
-A profile sums |s|^-k up to k = 4, which overflows for |s| below 1e-77. No sensor measures that: what is smaller than
-`SMALLEST` is what a computation left of 0, and is read as 0, by every pass and both methods alike, and counted.
+A profile sums |s|^-k up to k = 4, which overflows if |s| is below 1e-77. No sensor measures such values: below
+`SMALLEST` they are left over from a computation. Every pass and both methods read them as 0, and count them.
 
-It also sums s^k up to k = 4, and noise as large as the readings has moments up to the fourth. Readings above `LARGEST`
-are profiled and shown, so that one can see them, but not evaluated: powers and sums of them would overflow.
+A profile also sums s^k up to k = 4, and noise as large as the readings has moments up to the fourth. Readings above
+`LARGEST` are profiled and shown, but not evaluated, because their powers and sums would overflow.
 """
 
 import numpy as np

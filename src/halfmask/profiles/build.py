@@ -1,4 +1,4 @@
-"""Readings to a profile: look at the source, count it in one pass, deal with duplicates."""
+"""Make the profile of a source: read the first rows, count all readings in one pass, and resolve duplicates."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -38,10 +38,10 @@ DEFAULT_BUCKETS = 10_000
 
 @dataclass(frozen=True)
 class Policies:
-    """What becomes of readings that are not plainly usable.
+    """What to do with readings that cannot simply be used.
 
-    ``duplicates`` auto keeps the first of each, and stops if they exceed 1 % of the readings. Values below
-    ``low`` or above ``high`` are dropped; if neither is given, values far outside stop the run.
+    The duplicates policy "auto" keeps the first of each, and stops if they exceed 1 % of the readings. Values below
+    ``low`` or above ``high`` are dropped. If neither is set, values far outside stop the run.
     """
 
     duplicates: Duplicates = "auto"
@@ -51,7 +51,7 @@ class Policies:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Return the smallest and the largest value that are taken."""
+        """Return the smallest and the largest value that are used."""
         return (-np.inf if self.low is None else self.low), (np.inf if self.high is None else self.high)
 
     def __post_init__(self) -> None:
@@ -72,7 +72,10 @@ def build_profile(
     buckets: int = DEFAULT_BUCKETS,
     advance: Callable[[int], None] | None = None,
 ) -> Profile:
-    """Return the profile of a panel. More users than ``buckets`` are hashed into that many buckets (0: never)."""
+    """Return the profile of a panel.
+
+    If there are more users than ``buckets``, they are hashed into buckets (0: never).
+    """
     policies = policies or Policies()
     cut = Period.parse(period)
     if buckets < 0:
@@ -116,7 +119,7 @@ def _without_duplicates(
 
 
 def _about(panel: Panel, policies: Policies) -> dict[str, Any]:
-    """What a profile says of its source and of the policies."""
+    """Return what a profile records of its source and of the policies."""
     kept = "first" if policies.duplicates == "auto" else policies.duplicates
     about: dict[str, Any] = {
         "sources": [panel.source],

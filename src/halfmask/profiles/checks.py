@@ -1,4 +1,4 @@
-"""Checks that stop a run if readings are probably not what they were taken for. Every error names a way out."""
+"""Checks that stop a run if readings are probably not what they seem to be. Every error names a way out."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -33,13 +33,16 @@ ENOUGH_USERS = 24
 
 
 def check_register(panel: Panel, rows: pa.Table) -> None:
-    """Stop if the first rows are the states of a counter, whose sum means nothing."""
+    """Raise an error if the first rows are the states of a counter, because their sum means nothing."""
     if panel.register is None and (found := registers(rows)):
         raise _registers(panel, found.users, bool(found.others))
 
 
 def _registers(panel: Panel, users: Sequence[str], others: bool) -> ReadingError:
-    """Return the error for users whose values are states; ``others``: the values of other users are readings."""
+    """Return the error for users whose values are states of a counter.
+
+    ``others`` are users whose values are readings.
+    """
     if not others:
         return ReadingError(
             f"{panel.source}: values of a user hardly ever fall and are large beside their changes, as the states of a "
@@ -60,9 +63,9 @@ def _registers(panel: Panel, users: Sequence[str], others: bool) -> ReadingError
 
 
 def check_late_registers(panel: Panel, profile: Profile, rising: list[str]) -> None:
-    """Stop at registers of users that the first rows do not show.
+    """Raise an error if users whose first rows do not show it have states of a counter.
 
-    All readings of some of the ``rising`` users are searched: those whose mean rises from chunk to chunk of time.
+    ``rising`` are the users whose mean rises from chunk to chunk of time. All readings of some of them are searched.
     """
     if panel.register is not None or int(profile.rows["rows"].sum()) <= HEAD_ROWS or not rising:
         return
@@ -74,15 +77,16 @@ def check_late_registers(panel: Panel, profile: Profile, rising: list[str]) -> N
 
 
 def named_users(panel: Panel, names: Any) -> pa.Array:
-    """Names of users in the type that the panel has for them."""
+    """Return users' names, converted to the type of the panel's user column."""
     kind = panel.collect(panel.frame.head(0)).schema.field("user").type
     return pa.array(names, pa.string()).cast(kind)
 
 
 def check_singles(panel: Panel, users: pa.Table) -> None:
-    """Stop if each user has a single reading and times differ, unless the caller named the column of users.
+    """Raise an error if no user has more than one reading and most users' times differ.
 
-    Such a column numbers the rows and does not name users.
+    Such a column numbers the rows and does not identify users. If the caller named the user column, or there are few
+    users, nothing is checked.
     """
     guess = next((guess for guess in panel.guesses if guess.what == "user"), None)
     readings, first = (np.asarray(users[name]) for name in ("readings", "first"))
@@ -99,10 +103,10 @@ def check_singles(panel: Panel, users: pa.Table) -> None:
 
 
 def check_user(panel: Panel, profile: Profile, rows: pa.Table) -> None:
-    """Stop if hardly any two users have readings at the same time, and the name of their column does not say "user".
+    """Raise an error if hardly any two users have readings at one time, and their column's name does not say "user".
 
-    Such a column describes each reading: its quality, its tariff, the day of the week. ``rows`` are the first
-    rows; all rows are searched if these do not settle it.
+    Such a column describes each reading: its quality, its tariff, the day of the week. ``rows`` are the first rows; if
+    they do not decide it, all rows are searched.
     """
     guess = next((guess for guess in panel.guesses if guess.what == "user"), None)
     if guess is None or guess.sure or profile.users < 2:
@@ -125,18 +129,17 @@ def check_user(panel: Panel, profile: Profile, rows: pa.Table) -> None:
 
 
 def _shared(rows: pa.Table) -> tuple[int, int]:
-    """At how many times several users have readings, and how many times there are."""
+    """Return at how many times several users have readings, and how many times there are."""
     pairs = rows.select(["time", "user"]).group_by(["time", "user"]).aggregate([])
     users = np.asarray(pairs.group_by("time").aggregate([([], "count_all")])["count_all"])
     return int((users > 1).sum()), len(users)
 
 
 def better_step(panel: Panel, step: int | None, users: pa.Table) -> int | None:
-    """A better sampling step than that of the first rows, by the readings of all users; None if there is not one.
+    """Return a better sampling step than that of the first rows; None if theirs is right.
 
-    A user's n readings over its span are (last - first) / (n - 1) apart on average; gaps make this longer. If the
-    median over users is more than a quarter below the step, or half above it, the step is determined from all times
-    of some users.
+    On average a user's n readings are (last - first) / (n - 1) apart; gaps make this longer. If the median over users
+    is more than a quarter below the step, or half above it, the step is found from all times of some users.
     """
     readings, first, last = (np.asarray(users[name]) for name in ("readings", "first", "last"))
     several = np.flatnonzero(readings > 1)
@@ -151,7 +154,10 @@ def better_step(panel: Panel, step: int | None, users: pa.Table) -> int | None:
 
 
 def check_duplicates(panel: Panel, repeated: Frame, surplus: int, readings: int, policy: str) -> list[str]:
-    """Stop if duplicates are an error, or too many to be a slip of the exporter; otherwise return notes on them."""
+    """Raise an error if duplicates are an error by the policy, or too many for a slip of the exporter.
+
+    Else return notes.
+    """
     changed = _clock_change(panel, repeated, surplus)
     if policy != "error" and (policy != "auto" or surplus <= MOST_DUPLICATES * readings):
         return changed
@@ -167,7 +173,10 @@ def check_duplicates(panel: Panel, repeated: Frame, surplus: int, readings: int,
 
 
 def _clock_change(panel: Panel, repeated: Frame, surplus: int) -> list[str]:
-    """Return the reason for duplicates that all lie in the night of a Sunday in which clocks go back."""
+    """Return the explanation if all duplicates lie in the night of a Sunday in which clocks go back.
+
+    Else an empty list.
+    """
     if surplus > 1_000_000:
         return []
     times = np.asarray(panel.collect(repeated.select("time"))["time"]).astype("datetime64[us]")
@@ -183,9 +192,9 @@ def _clock_change(panel: Panel, repeated: Frame, surplus: int) -> list[str]:
 
 
 def check_total(panel: Panel, profile: Profile) -> None:
-    """Stop if one user is the sum of all others in every period: it is a total, and would be counted twice.
+    """Raise an error if one user is the sum of all others in every period: such a total would be counted twice.
 
-    Numbers that never change may add up by chance, and so may the numbers of very few users.
+    Numbers that never change may add up by chance, and so may the numbers of very few users. These are not checked.
     """
     sums = profile.cells[..., 1]
     if profile.buckets or len(profile) < FEWEST_OF_A_TOTAL or len(profile.periods) < 3:
@@ -207,7 +216,7 @@ def check_total(panel: Panel, profile: Profile) -> None:
 
 
 def check_unplaced(panel: Panel, profile: Profile) -> None:
-    """Stop if most rows lack a user or a time."""
+    """Raise an error if most rows lack a user or a time."""
     unplaced = int(profile.about.get("unplaced", 0))
     rows = int(profile.rows["rows"].sum()) + unplaced
     if 2 * unplaced > rows:
@@ -219,9 +228,9 @@ def check_unplaced(panel: Panel, profile: Profile) -> None:
 
 
 def check_far(profile: Profile, panel: Panel) -> None:
-    """Stop at values above 1,000 times the 99 % quantile of all sizes: an overflow or another unit, not a reading.
+    """Raise an error at values above 1,000 times the 99 % quantile of all sizes: an overflow or another unit.
 
-    Stop also at numbers such as -999, which loggers write for a missing reading, if they are far from all others.
+    Numbers such as -999, which loggers write for a missing reading, are also errors if they are far from all others.
     """
     sizes, counts = typical_sizes(profile), profile.bin_counts
     if not len(sizes):
@@ -250,10 +259,10 @@ def check_far(profile: Profile, panel: Panel) -> None:
 
 
 def far_sides(profile: Profile, low: float | None, high: float | None) -> list[str]:
-    """Notes on the few values far outside, on each side without a bound; empty if an infinite bound keeps all.
+    """Return notes on the few values far outside, for each side without a bound; none if an infinite bound keeps all.
 
-    Far are 100 times the 99 % quantile of all sizes, on the lower side of the positive ones, so that many glitches do
-    not hide themselves; with ``high``, all that is below its negative.
+    Far means above 100 times the 99 % quantile of all sizes. On the lower side it is the quantile of the positive
+    readings, so that many wrong values do not hide themselves, and at most ``high`` if that is set.
     """
     sizes, negatives = typical_sizes(profile), profile.bin_negatives
     if not len(sizes) or np.isinf([low or 0.0, high or 0.0]).any():
@@ -280,14 +289,17 @@ def far_sides(profile: Profile, low: float | None, high: float | None) -> list[s
 
 
 def _far(sizes: Any, counts: Any) -> float:
-    """`DOUBTFUL` times the 99 % quantile of these sizes, to two digits."""
+    """Return `DOUBTFUL` times the 99 % quantile of these sizes, to two digits."""
     below = np.cumsum(counts)
     with np.errstate(over="ignore"):  # beyond the largest double nothing is far outside
         return float(f"{DOUBTFUL * sizes[np.searchsorted(below, 0.99 * below[-1])]:.2g}")
 
 
 def _codes(sizes: Any) -> Any:
-    """Return which sizes are the largest, one of `CODES`, and far from the next."""
+    """Return a mask of the largest sizes, if they are one of `CODES` and far from all others.
+
+    Else it is False throughout.
+    """
     largest = np.isclose(sizes, sizes.max(), rtol=1e-12)
     rest = sizes[~largest]
     code = bool(np.isclose(sizes.max(), CODES, rtol=1e-9).any())
@@ -295,12 +307,12 @@ def _codes(sizes: Any) -> Any:
 
 
 def _first_above(panel: Panel, size: float) -> str:
-    """User and time of the first reading, by time, of this size or more, to within a bin."""
+    """Return user and time of the earliest reading of at least this size, to within a bin."""
     large = panel.frame.filter(~nw.col("time").is_null() & (nw.col("value").abs() >= 0.98 * size))
     found = panel.collect(large.sort("time", "user").head(1)).to_pylist()
     return f"user {found[0]['user']} at {moment(found[0]['time'])}" if found else "no user"
 
 
 def moment(time: int) -> str:
-    """Return a time in the words of a message."""
+    """Return a time as text for a message."""
     return str(np.datetime64(time, "us").astype("datetime64[s]"))

@@ -1,7 +1,7 @@
-"""A compiled loop that counts readings in Arrow batches: one scan for everything, in memory for users x time.
+"""A compiled loop that counts the readings of Arrow batches in one scan; it needs memory for users x time.
 
 It is several times as fast as a database's GROUP BY. Users are divided among `SHARDS` threads. One thread adds all
-readings of a user in the order of the source, so that sums are the same to the last bit on every run and machine.
+readings of a user in the order of the source, so that sums are equal to the last bit on every run and machine.
 """
 
 import mmap
@@ -42,7 +42,7 @@ Bits = npt.NDArray[np.uint8]
 
 
 class TooLargeError(Exception):
-    """The tally would not fit in the memory allowed: the caller counts groups of users."""
+    """The tally does not fit into the allowed memory, so the caller must count groups of users."""
 
 
 @numba.njit(nogil=True, cache=True)
@@ -56,13 +56,13 @@ def _bin(bits):  # type: ignore[no-untyped-def]
 
 @numba.njit(nogil=True, cache=True, inline="always")
 def _known(valid, i):  # type: ignore[no-untyped-def]
-    """True if value i is not null; ``valid`` has a bit per value, or is empty if none is null."""
+    """Return whether value i is not null; ``valid`` has a bit per value, or is empty if no value is null."""
     return valid.size == 0 or (valid[i >> 3] >> (i & 7)) & 1 == 1
 
 
 @numba.njit(nogil=True, cache=True)
 def _ends(users, ends):  # type: ignore[no-untyped-def]
-    """Write the ends of runs of the same user to ``ends``; return the number of runs."""
+    """Write the ends of runs of one user to ``ends``; return the number of runs."""
     number = 0
     for i in range(1, users.size):
         if users[i] != users[i - 1]:
@@ -74,7 +74,10 @@ def _ends(users, ends):  # type: ignore[no-untyped-def]
 
 @numba.njit(nogil=True, cache=True)
 def _extent(times, values, valid, offset):  # type: ignore[no-untyped-def]
-    """Earliest and latest time, smallest and largest non-zero ``|s|``; the wrong way round if there are no readings."""
+    """Return the earliest and latest time, and the smallest and largest non-zero ``|s|``.
+
+    If there are no readings, each lower bound is above its upper bound.
+    """
     earliest, latest = np.iinfo(np.int64).max, NO_TIME
     smallest, largest = np.inf, 0.0
     for i in range(values.size):
@@ -88,7 +91,7 @@ def _extent(times, values, valid, offset):  # type: ignore[no-untyped-def]
 
 @numba.njit(nogil=True, cache=True)
 def _within(times, values, earliest, latest, smallest, largest):  # type: ignore[no-untyped-def]
-    """True if all times and sizes are within these bounds. It has no branch, so it is fast."""
+    """Return whether all times and sizes are within these bounds. The loop has no branch, so it is fast."""
     outside = False
     for i in range(values.size):
         size = abs(values[i])
@@ -104,8 +107,8 @@ def _count(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Add the runs of rows of this shard's users (every `SHARDS`-th).
 
-    Sums of the current user and cell are kept in registers and written back when either changes, so readings that
-    come sorted, as they mostly do, cost a few nanoseconds each.
+    Sums of the current user and cell are kept in registers and written back when either changes. Readings mostly come
+    sorted, and then cost a few nanoseconds each.
     """
     per_step = 1.0 / step if step > 0 else 0.0
     i, run = 0, 0
@@ -188,7 +191,7 @@ def _count(  # type: ignore[no-untyped-def]
 
 
 def _zeros(shape: tuple[int, ...], kind: type[np.generic]) -> npt.NDArray[Any]:
-    """Zeros that take memory when first written; in huge pages if the system has them, since first writes are slow."""
+    """Return zeros that take memory only when written, in huge pages if the system has them: first writes are slow."""
     size = int(np.prod(shape)) * np.dtype(kind).itemsize
     if size < HUGE_PAGE:
         return np.zeros(shape, kind)
@@ -199,7 +202,7 @@ def _zeros(shape: tuple[int, ...], kind: type[np.generic]) -> npt.NDArray[Any]:
 
 
 class _Tables:
-    """Tables that grow. They are zero pages until touched, so that unused rows cost nothing.
+    """Tables that grow. They are zero pages until they are written, so that unused rows cost nothing.
 
     They have as many rows as the allowed memory holds, so a long span of time leaves room for fewer users.
     """
@@ -233,7 +236,7 @@ class _Tables:
         self.bin_negatives = np.zeros((SHARDS, self.bins), np.int64)
 
     def runs(self, users: pa.Array) -> tuple[IntArray, IntArray]:
-        """Runs of rows with the same user: the user's number (-1 for a missing user) and the run's end."""
+        """Return the runs of rows of one user: the user's number (-1 for a missing user) and the run's end."""
         if pa.types.is_integer(users.type) and not users.null_count:
             plain = np.asarray(users)
             if len(self.room) < len(plain):
@@ -255,7 +258,7 @@ class _Tables:
     def room_for(
         self, times: IntArray, values: FloatArray, valid: Bits, offset: int
     ) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return the ranges of chunks and bins that hold the tables and one more batch."""
+        """Return the ranges of chunks and bins that the tables need for their content and one more batch."""
         chunks, bins = (self.chunk0, self.chunks), (self.bin0, self.bins)
         if _within(times, values, *self.seen):
             return chunks, bins
@@ -270,12 +273,15 @@ class _Tables:
         return chunks, bins
 
     def outgrown(self, chunks: tuple[int, int], bins: tuple[int, int]) -> bool:
-        """Return whether the tables must grow to these ranges, or hold more users than they can."""
+        """Return whether the tables are too small for these ranges or for the number of users."""
         now = ((self.chunk0, self.chunks), (self.bin0, self.bins))
         return (chunks, bins) != now or len(self.numbers) > self.capacity
 
     def grow(self, chunks: tuple[int, int], bins: tuple[int, int]) -> None:
-        """Move the tables to larger ones over these ranges; `TooLargeError` if they would exceed the memory allowed."""
+        """Move the tables to larger ones over these ranges.
+
+        Raise `TooLargeError` if they would exceed the allowed memory.
+        """
         users = len(self.numbers)
         old = dict(self.__dict__)
         self.capacity = min(MOST_USERS, self.allowed // max(chunks[1] * _CELL_BYTES + bins[1] * 4, 1))
@@ -310,7 +316,7 @@ class _Tables:
 
     @np.errstate(over="ignore", invalid="ignore")  # a sum beyond the largest double is infinite, and says so
     def tally(self) -> Tally:
-        """What was counted, with users sorted by name. A user without any row with a time is left out."""
+        """Return the tally, with users sorted by name. A user without any time is left out."""
         placed = self.user_counts[:, 0] > 0
         named = sorted((str(user), number) for user, number in self.numbers.items() if placed[number])
         order = np.array([number for _, number in named], np.int64)
@@ -334,7 +340,7 @@ class _Tables:
 
 
 def _values(column: pa.Array) -> tuple[FloatArray, Bits, int]:
-    """Return the numbers in memory, a bit per number that is not null (empty: all), and the position of the first bit.
+    """Return the numbers in memory, one bit per number (1 if not null; empty if none is), and the first bit's position.
 
     Filling nulls with NaN would copy every value, which costs more than counting them.
     """
@@ -345,12 +351,12 @@ def _values(column: pa.Array) -> tuple[FloatArray, Bits, int]:
 
 
 def _times(column: pa.Array) -> IntArray:
-    """Times as plain numbers; copied only if some are missing."""
+    """Return times as integers; they are copied only if some are missing."""
     return np.asarray(pc.fill_null(column, NO_TIME) if column.null_count else column)
 
 
 def _widen(start: int, size: int, low: int, high: int) -> tuple[int, int]:
-    """Start and size of a range that holds the old one and ``low..high``; twice as large if it has to grow."""
+    """Return start and size of a range that contains the old one and ``low..high``; it doubles if it has to grow."""
     if size and start <= low and high < start + size:
         return start, size
     if not size:
@@ -363,7 +369,10 @@ def _widen(start: int, size: int, low: int, high: int) -> tuple[int, int]:
 def count(
     batches: Iterator[pa.RecordBatch], plan: Plan, allowed_bytes: int, advance: Callable[[int], None] | None = None
 ) -> Tally:
-    """Tally all batches (user, time, value); `TooLargeError` if the tables would exceed ``allowed_bytes``."""
+    """Return the tally of all batches (user, time, value).
+
+    Raise `TooLargeError` if it would exceed ``allowed_bytes``.
+    """
     tables = _Tables(plan, allowed_bytes)
     with _threads(tables.add) as (deal, settle):
         for batch in batches:
@@ -382,9 +391,10 @@ def count(
 
 @contextmanager
 def _threads(work: Callable[..., None]) -> Iterator[tuple[Callable[..., None], Callable[[], None]]]:
-    """`SHARDS` threads: ``deal(*arguments)`` queues ``work(shard, *arguments)`` on each, ``settle()`` waits for all.
+    """Yield two functions of `SHARDS` threads: ``deal(*arguments)`` and ``settle()``.
 
-    A failure in a thread comes back here.
+    ``deal`` queues ``work(shard, *arguments)`` on each thread, and ``settle`` waits for all of them. An error in a
+    thread is raised here.
     """
     queues: list[queue.Queue[tuple[Any, ...] | None]] = [queue.Queue(maxsize=4) for _ in range(SHARDS)]
     failures: list[BaseException] = []

@@ -1,4 +1,4 @@
-"""One pass over the readings: on one machine, in groups of users if they exceed its memory, or on Spark's workers."""
+"""Count the readings in one pass: on one machine (in groups of users if memory is short), or on Spark's workers."""
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, suppress
@@ -27,7 +27,7 @@ Batches = Iterator[pa.RecordBatch]
 
 @dataclass(frozen=True)
 class Counted:
-    """What a pass finds in the readings of some users.
+    """The result of a pass over the readings of some users.
 
     ``users``    name, number of readings, first and last time of each user
     ``rising``   names of users whose mean reading keeps rising, as the states of a register do
@@ -41,7 +41,10 @@ class Counted:
     clashes: pa.Table
 
     def plus(self, other: "Counted", buckets: int) -> "Counted":
-        """Both together, for disjoint users; in buckets if there are more users than ``buckets``."""
+        """Return the result for both sets of users, which are disjoint.
+
+        More users than ``buckets`` are hashed into buckets.
+        """
         profiles = [self.profile, other.profile]
         if buckets and sum(profile.users for profile in profiles) > buckets:
             profiles = [profile if profile.buckets else profile.bucketed(buckets) for profile in profiles]
@@ -68,7 +71,7 @@ class Pass:
         advance: Callable[[int], None] | None = None,
         stream: Generator[pa.RecordBatch] | None = None,
     ) -> Counted:
-        """Count a panel; on one machine from ``stream``, if given, which has the panel's rows in a fixed order."""
+        """Count a panel. On one machine, ``stream`` may replace the panel's rows by equal ones in a fixed order."""
         groups, alone = 1, panel.engine.name == "duckdb"
         if alone:
             with suppress(TooLargeError):
@@ -83,7 +86,12 @@ class Pass:
     def _tally(
         self, panel: Panel, advance: Callable[[int], None] | None, stream: Generator[pa.RecordBatch] | None
     ) -> Tally:
-        """Return the tally of a stream; without one, of the panel's quick stream, if that gets to the end."""
+        """Return the tally, from the first source that works.
+
+        1. the panel's quick stream, if there is one and it can be read to the end
+        2. ``stream``, if it is not None
+        3. the panel's ordinary batches
+        """
         done = 0
 
         def told(rows: int) -> None:
@@ -107,7 +115,7 @@ class Pass:
             return count(batches, self.plan, self.allowed, advance)
 
     def _by_groups(self, panel: Panel, groups: int) -> Counted | None:
-        """Count each group of users by itself; None if one is too large."""
+        """Count each group of users separately; return None if one group is too large."""
         together: Counted | None = None
         for part in panel.engine.map_users(panel.frame, groups, self.of_group):
             if part is None:
@@ -116,7 +124,7 @@ class Pass:
         return together or self._counted(count(iter(()), self.plan, self.allowed))
 
     def of_group(self, batches: Batches) -> Counted | None:
-        """Count the readings of a group of users; None if the tables would be too large."""
+        """Count the readings of a group of users; return None if the tables would be too large."""
         try:
             return self._counted(count(batches, self.plan, self.allowed))
         except TooLargeError:
@@ -136,7 +144,7 @@ class Pass:
 
 
 def _rising(cells: FloatArray) -> IntArray:
-    """The rows whose mean reading rises from each chunk of time to the next but for 1 in 50, over several of them."""
+    """Return the rows whose mean reading rises between chunks of time; of its changes at most 1 in 50 may be a fall."""
     # What rises all the time rises over any choice of chunks.
     some = np.unique(np.linspace(0, cells.shape[1] - 1, SOME_PERIODS).astype(np.int64))
     if len(some) <= ENOUGH_PERIODS:

@@ -1,4 +1,4 @@
-"""Readings of one user at the same time: finding them, and keeping one of each."""
+"""Find readings of one user at one time, and keep one of each."""
 
 from collections.abc import Generator
 from dataclasses import replace
@@ -15,9 +15,9 @@ from halfmask.profiles.usable import Frame, placed, usable
 
 
 def repeated_times(panel: Panel, plan: Plan, suspects: Frame | None = None) -> Frame:
-    """User and time of readings that occur more than once, with their ``count``; kept on the engine.
+    """Return user and time of readings that occur more than once, with their ``count``; the result stays on the engine.
 
-    ``suspects`` are the users and chunks to search; if None, all are searched.
+    ``suspects`` are the users and chunks to search; if it is None, all are searched.
     """
     rows = placed(panel.frame, plan).filter(usable(plan))
     if suspects is not None:
@@ -26,7 +26,7 @@ def repeated_times(panel: Panel, plan: Plan, suspects: Frame | None = None) -> F
 
 
 def without_duplicates(panel: Panel, plan: Plan, repeated: Frame, policy: str) -> Panel:
-    """Return the same panel with one reading per user and time."""
+    """Return the panel with one reading per user and time."""
     keys = ["user", "time"]
     single = panel.frame.join(repeated, on=keys, how="anti")
     several = panel.ordered.filter(usable(plan)).join(repeated, on=keys, how="semi")
@@ -45,10 +45,10 @@ def without_duplicates(panel: Panel, plan: Plan, repeated: Frame, policy: str) -
 def in_fixed_order(
     panel: Panel, mended: Panel, plan: Plan, suspects: Frame, clashes: pa.Table
 ) -> Generator[pa.RecordBatch]:
-    """The rows of the mended panel in the same order on every run; a join does not keep the order.
+    """Yield the rows of the mended panel in one order on every run, because a join does not keep the order.
 
-    First come the rows of unsuspected users and chunks, as the source has them, then the others, sorted.
-    ``clashes`` are the suspects, users by name.
+    First come the rows of unsuspected users and chunks, as in the source. Then come the others, sorted. ``clashes`` are
+    the suspects, with users by name.
     """
     chunks = np.asarray(clashes["chunk"])
     first, length = int(chunks.min()), int(np.ptp(chunks)) + 1

@@ -1,4 +1,4 @@
-"""A first look at a source: what was understood, why, and which rows would be dropped."""
+"""A first look at a source: how it was read, why, and which rows would be dropped."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -39,10 +39,10 @@ WIDEST = 12
 
 @dataclass(frozen=True)
 class FirstLook:
-    """What a source contains, as far as it was understood.
+    """What a source contains, as far as it could be read.
 
-    ``problem`` is why it cannot be read as it is, with ``ways_out``: options that settle it. ``accounts`` are the rows
-    used and those not used, by reason; they add up to ``total``.
+    ``problem``   why it cannot be read without further options; ``ways_out`` are such options
+    ``accounts``  the numbers of rows used and not used, by reason; they add up to ``total``
     """
 
     names: tuple[str, ...]
@@ -59,7 +59,10 @@ class FirstLook:
 def first_look(
     source: Any, options: ReadOptions, policies: Policies, *, period: str = "day", rows: int = 5
 ) -> FirstLook:
-    """Open a source, read all of it once, and say what came of it; a source in doubt does not raise an error here."""
+    """Open a source, read all of it once, and report the result.
+
+    A source that is in doubt does not raise an error here.
+    """
     raw = open_table(source, options)
     shown = raw.sample.slice(0, rows)
     more = shown.num_columns > WIDEST
@@ -103,9 +106,9 @@ def _cell(value: Any) -> str:
 
 
 def ways_out(message: str, options: ReadOptions) -> tuple[Mapping[str, Any], ...]:
-    """Return the options that a message offers, with their values, except those that are set already.
+    """Return the options that a message offers, with their values, without those that are already set.
 
-    Two that are joined by "with" are one way.
+    Two options that are joined by "with" are one way.
     """
     offered: list[dict[str, Any]] = []
     end = 0

@@ -1,4 +1,4 @@
-"""Periods: what an aggregate covers, and how time is cut into them.
+"""Periods, which an aggregate covers, and how time is divided into them.
 
 Times are microseconds of local wall-clock time since 1970-01-01T00:00, as in a Panel.
 """
@@ -25,9 +25,9 @@ SLOTS = 48  # readings a chunk holds at most: sums of 2^slot stay exact in a dou
 
 @dataclass(frozen=True)
 class Period:
-    """A length of time that starts on the hour, midnight, Monday or the first: ``30m``, ``day``, ``week``, ``month``.
+    """A length of time that starts on the hour, at midnight, on a Monday or on the first: ``30m``, ``day``, ``month``.
 
-    A period of fixed length starts at ``origin + k length``. A calendar period has days as its base.
+    A period of fixed length starts at ``origin + k length``. A calendar period consists of whole days, its base.
     """
 
     text: str
@@ -58,7 +58,10 @@ class Period:
         return cls(plain, length, MONDAY if length % WEEK == 0 else 0)
 
     def chunk(self, step: int | None) -> int:
-        """The longest part of the base that a whole number of makes the base, and that holds at most 48 steps."""
+        """Return the longest part that divides the base evenly and has at most 48 steps.
+
+        The base if the step is unknown.
+        """
         if step is None or self.base <= SLOTS * step:
             return self.base
         parts = -(-self.base // (SLOTS * step))
@@ -67,7 +70,7 @@ class Period:
         return self.base // parts
 
     def start(self, times: IntArray) -> IntArray:
-        """Return the start of the period that each time falls in."""
+        """Return for each time the start of its period."""
         if self.calendar:
             return (
                 times.astype("datetime64[us]")
@@ -78,7 +81,7 @@ class Period:
         return (times - self.origin) // self.base * self.base + self.origin
 
     def label(self, start: int) -> str:
-        """Return a period's start as people write it."""
+        """Return a period's start as text."""
         moment = np.datetime64(int(start), "us")
         if self.calendar:
             return str(moment.astype(f"datetime64[{self.calendar}]"))

@@ -1,4 +1,4 @@
-"""The profile: all that later stages ever see of the readings."""
+"""The profile: the sums and counts of readings that all later stages use in place of the readings."""
 
 import hashlib
 from collections.abc import Iterable
@@ -44,7 +44,7 @@ class Counts:
 
     @classmethod
     def gather(cls, row: npt.ArrayLike, bin_: npt.ArrayLike, count: npt.ArrayLike) -> "Counts":
-        """Sorted and added up from entries in any order."""
+        """Return the counts of entries in any order, sorted and added up."""
         row, bin_, count = (np.asarray(a, np.int64) for a in (row, bin_, count))
         if not len(row):
             return cls(row, bin_, count)
@@ -55,7 +55,7 @@ class Counts:
         return cls(key[0, new], key[1, new], np.add.reduceat(count, new))
 
     def of(self, rows: IntArray) -> "Counts":
-        """Return the given rows (unique), renumbered in the order given."""
+        """Return the counts of some rows (each named once), renumbered in the order of ``rows``."""
         place = np.full(int(max(self.row.max(initial=-1), rows.max(initial=-1))) + 1, -1, np.int64)
         place[rows] = np.arange(len(rows))
         kept = place[self.row] >= 0 if len(self.row) else np.zeros(0, bool)
@@ -101,7 +101,7 @@ class Profile(Result):
 
     @classmethod
     def empty(cls, period: Period, buckets: int = 0) -> "Profile":
-        """Return the profile of no readings: what adds nothing."""
+        """Return the profile of no readings, which is neutral in sums of profiles."""
         none = np.zeros(0, np.int64)
         counts = Counts(none, none, none)
         rows: dict[str, npt.NDArray[Any]] = {name: np.zeros(0, _dtype(name)) for name in ROW_COLUMNS}
@@ -111,7 +111,10 @@ class Profile(Result):
 
     @np.errstate(over="ignore", invalid="ignore")  # a sum beyond the largest double is infinite, and says so
     def __add__(self, other: "Profile") -> "Profile":
-        """Both sets of readings together; the same user (or bucket) and period in both are added up."""
+        """Return the profile of both sets of readings.
+
+        If a user (or bucket) and period is in both, they are added up.
+        """
         _check_alike(self, other)
         labels, (a_rows, b_rows) = _union(self.labels, other.labels)
         periods, (a_periods, b_periods) = _union(self.periods, other.periods)
@@ -139,11 +142,11 @@ class Profile(Result):
         return together if self.buckets else together.with_users_derived()
 
     def merge(self, other: "Profile") -> "Profile":
-        """Return the same as ``+``."""
+        """Return the sum of both profiles, as ``+`` does."""
         return self + other
 
     def subset(self, labels: Iterable[str]) -> "Profile":
-        """Return the profile of some users alone."""
+        """Return the profile of only some users."""
         wanted = sorted(set(labels))
         place = {label: row for row, label in enumerate(self.labels)}
         unknown = [label for label in wanted if label not in place]
@@ -186,7 +189,10 @@ class Profile(Result):
         )
 
     def with_users_derived(self) -> "Profile":
-        """Add the columns that follow from the others if each row is one user."""
+        """Return the profile with the columns that are computed from others if each row is one user.
+
+        These are members, empty, all_zero, expected, scale1 to scale4, and the counts ``scales``.
+        """
         rows = dict(self.rows)
         readings, sizes = rows["readings"], rows["sum_abs"]
         rows["members"] = np.ones(len(self), np.int64)
@@ -207,7 +213,7 @@ class Profile(Result):
         return f"<Profile of {self.users:,} users, {self.readings:,} readings, {len(self.periods):,} periods>"
 
     def to_arrow(self) -> "pa.Table":
-        """One row per user, or per bucket of users, with its sums and counts."""
+        """Return a table with one row per user, or per bucket of users, with its sums and counts."""
         import pyarrow as pa
 
         return pa.table({"label": pa.array(self.labels.tolist(), pa.string()), **self.rows})
@@ -220,36 +226,37 @@ class Profile(Result):
         return load_profile(path)
 
     def write(self, path: str | Path) -> None:
-        """Write a profile; the same profile gives the same bytes."""
+        """Write the profile to a file; equal profiles give equal bytes."""
         from halfmask.profiles.store import save_profile
 
         save_profile(self, path)
 
     @property
     def readings(self) -> int:
-        """Usable readings, after the policies."""
+        """Return the number of usable readings, after the policies."""
         return int(self.rows["readings"].sum())
 
     @property
     def users(self) -> int:
-        """Users in the source, those without a usable reading included."""
+        """Return the number of users in the source, including those without a usable reading."""
         return int(self.rows["members"].sum())
 
     @property
     def unit(self) -> str | None:
-        """Return the unit of a reading, such as kWh; None where neither the source nor its reader named one."""
+        """Return the unit of a reading, such as kWh; None if neither the source nor the caller named one."""
         return self.about.get("unit")
 
     @property
     def quantity(self) -> str | None:
-        """The state that readings are of, such as temperatures, whose totals mean nothing; None if they add up."""
+        """Return the state that readings measure, such as temperatures; None if they add up."""
         found = self.about.get("quantity") or state_of(self.unit, ())
         return None if found == MIXED else found
 
     def fingerprint(self) -> str:
-        """Return a hash that differs between datasets: of the number, size, sign and time of each user's readings.
+        """Return a hash that identifies the dataset.
 
-        Counts and signs alone: sums differ in their last bits with the order in which an engine adds.
+        It covers each user's number of readings by period and by size, and their signs. Sums are left out, because
+        their last bits depend on the order in which an engine adds.
         """
         return self._fingerprint
 
@@ -273,7 +280,7 @@ def bucket_of(user: str, buckets: int) -> int:
 
 
 def bucket_label(bucket: int) -> str:
-    """Return a bucket's name; names sort as the numbers do."""
+    """Return a bucket's name. Names sort as the buckets' numbers do."""
     return f"bucket-{bucket:08d}"
 
 
@@ -298,7 +305,7 @@ def _check_alike(a: Profile, b: Profile) -> None:
 
 
 def _union(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], tuple[IntArray, IntArray]]:
-    """Return the sorted union, and where each element of both went."""
+    """Return the sorted union, and the places in it of the elements of both."""
     union = np.union1d(a, b)
     return union, (np.searchsorted(union, a), np.searchsorted(union, b))
 
@@ -311,7 +318,7 @@ def _scatter(size: int, *parts: tuple[IntArray, npt.NDArray[Any]]) -> npt.NDArra
 
 
 def _combiner(name: str) -> tuple[np.ufunc, float]:
-    """Return how a column adds up over rows, and what adds nothing."""
+    """Return the function that combines a column over rows (minimum, maximum or sum), and its neutral element."""
     if name == "first":
         return np.minimum, NEVER
     if name == "last":

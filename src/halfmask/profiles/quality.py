@@ -1,4 +1,4 @@
-"""What a profile says about the data it was made of: the quality table."""
+"""The quality table: what a profile says about its data."""
 
 from typing import Any
 
@@ -14,7 +14,10 @@ SPARSE = 0.05
 
 
 def quality(profile: Profile) -> dict[str, Any]:
-    """Every figure of the quality table by name; shares are of the usable readings unless said otherwise."""
+    """Return every figure of the quality table by name.
+
+    Shares are of the usable readings unless the name says otherwise.
+    """
     rows = profile.rows
     totals = {name: int(rows[name].sum()) for name in ("zeros", "negatives", "nonfinite", "outside")}
     readings, expected = profile.readings, int(rows["expected"].sum())
@@ -53,7 +56,7 @@ def quality(profile: Profile) -> dict[str, Any]:
 
 
 def accounts(profile: Profile) -> list[tuple[str, int]]:
-    """Return how many rows of the source were used, and how many not, by reason.
+    """Return by reason how many rows of the source were used or not used.
 
     The numbers add up to the rows read.
     """
@@ -71,7 +74,7 @@ def accounts(profile: Profile) -> list[tuple[str, int]]:
 
 
 def _mean(profile: Profile) -> float | None:
-    """Mean of the readings; None if there are none, or if their sum exceeds the largest double."""
+    """Return the mean of the readings; None if there are none, or if their sum exceeds the largest double."""
     with np.errstate(over="ignore", invalid="ignore"):
         mean = float(profile.cells[..., 1].sum()) / max(profile.readings, 1)
     return mean if profile.readings and np.isfinite(mean) else None
@@ -85,7 +88,7 @@ def typical_sizes(profile: Profile) -> FloatArray:
 
 
 def too_large(profile: Profile) -> str | None:
-    """Why the readings are too large to be evaluated; None if they are not."""
+    """Return why the readings are too large to be evaluated; None if they are not too large."""
     largest = float(typical_sizes(profile).max(initial=0.0))
     if largest <= LARGEST:
         return None
@@ -96,7 +99,7 @@ def too_large(profile: Profile) -> str | None:
 
 
 def quantiles(profile: Profile, probabilities: tuple[float, ...]) -> list[float]:
-    """Quantiles of the readings with their sign, to within a bin (1.1 %)."""
+    """Return quantiles of the readings with their sign, to within a bin (1.1 %)."""
     sizes = typical_sizes(profile)
     positive = profile.bin_counts - profile.bin_negatives
     values = np.concatenate([-sizes[::-1], [0.0], sizes])
@@ -107,7 +110,7 @@ def quantiles(profile: Profile, probabilities: tuple[float, ...]) -> list[float]
 
 
 def advice(profile: Profile) -> list[str]:
-    """What a careful reader of the quality table would point out."""
+    """Return warnings that a careful reader of the quality table would give."""
     found = quality(profile)
     notes: list[str] = []
     if not found["readings"]:
@@ -138,7 +141,7 @@ def advice(profile: Profile) -> list[str]:
 
 
 def step_text(step: int | None) -> str:
-    """Return a sampling step as people say it."""
+    """Return a sampling step in words."""
     if step is None:
         return "unknown"
     for size, unit in ((86_400 * SECOND, "d"), (3600 * SECOND, "h"), (60 * SECOND, "min"), (SECOND, "s")):

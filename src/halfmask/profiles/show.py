@@ -1,4 +1,4 @@
-"""A profile to look at: the quality table, a histogram of readings and the totals, or means, of the periods."""
+"""Show a profile: its quality table, a histogram of readings, and the totals or means of the periods."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,10 +30,10 @@ DRAWABLE = 1e300  # an axis must still reach beyond it
 
 @dataclass(frozen=True)
 class ProfilePicture:
-    """What the picture draws: share of readings per quarter octave of ``|s|``, and the total of each period.
+    """The data of the picture: the share of readings per quarter octave of ``|s|``, and the total of each period.
 
-    ``mean``: the readings are states such as temperatures. Then ``sizes`` are readings with their signs, in cells of
-    one width, and ``totals`` are means.
+    ``mean``: whether the readings are states such as temperatures. Then ``sizes`` are readings with their signs, in
+    cells of equal width, and ``totals`` are means.
     """
 
     sizes: FloatArray
@@ -45,27 +45,27 @@ class ProfilePicture:
 
     @property
     def widths(self) -> FloatArray:
-        """Of the bars at ``sizes``."""
+        """Return the widths of the bars at ``sizes``."""
         return np.full(len(self.sizes), np.diff(self.sizes[:2]).sum()) if self.mean else self.sizes * (2**0.25 - 1)
 
     @property
     def of_a_period(self) -> str:
-        """What is drawn for each period: Total or Mean."""
+        """Return the word for the number of each period: Total or Mean."""
         return "Mean" if self.mean else "Total"
 
     @property
     def title(self) -> str:
-        """What the histogram is of."""
+        """Return the title of the histogram."""
         return "What readings are" if self.mean else "How large readings are"
 
     @property
     def axis(self) -> str:
-        """What the histogram is over."""
+        """Return the label of the histogram's horizontal axis."""
         return "reading" if self.mean else "size of a reading, |s|"
 
 
 def picture_data(profile: Profile, aggregate: Drawn = "auto") -> ProfilePicture:
-    """Figure data, apart from drawing: with means if asked for, or if the readings are states."""
+    """Return the data of the picture. It shows means if asked for, or if the readings are states."""
     if aggregate == "mean" or (aggregate == "auto" and profile.quantity):
         return _picture_of_states(profile)
     coarse = BINS_PER_OCTAVE // 4
@@ -84,9 +84,10 @@ def picture_data(profile: Profile, aggregate: Drawn = "auto") -> ProfilePicture:
 
 @np.errstate(over="ignore", invalid="ignore")  # a sum beyond the largest double is infinite, and says so
 def _picture_of_states(profile: Profile) -> ProfilePicture:
-    """Readings with their signs on a plain axis, between the 0.1 % and the 99.9 % quantile, and means of periods.
+    """Return the data of the picture of states: readings with signs on a linear axis, and the means of periods.
 
-    The readings of each of the profile's bins are spread evenly over it.
+    The axis runs from the 0.1 % to the 99.9 % quantile. The readings of each bin of the profile are spread evenly over
+    it.
     """
     count, total = (profile.cells[..., k].sum(axis=0) for k in range(2))
     low, high = quantiles(profile, (TINY, 1 - TINY)) if profile.readings else (0.0, 0.0)
@@ -102,7 +103,7 @@ def _picture_of_states(profile: Profile) -> ProfilePicture:
 
 
 def table_rows(profile: Profile) -> list[tuple[str, str]]:
-    """Return the quality table in words."""
+    """Return the rows of the quality table as texts."""
     found = quality(profile)
     of = max(found["readings"], 1)
     rows = [
@@ -140,14 +141,14 @@ def table_rows(profile: Profile) -> list[tuple[str, str]]:
 
 
 def _kept(policies: dict[str, str] | str) -> str:
-    """Return which duplicate was kept; a sum of profiles with different policies says so."""
+    """Return which of several duplicates was kept. A sum of profiles with different policies says that they differ."""
     return "by part, first, last or mean" if isinstance(policies, str) else policies.get("duplicates", "first")
 
 
 def print_profile(
     profile: Profile, console: "Console", aggregate: Drawn = "auto", phrase: Callable[[str], str] = str
 ) -> None:
-    """The quality table and a small picture, in the terminal; ``phrase`` writes options as they are typed there."""
+    """Print the quality table and a small picture; ``phrase`` writes options as they are typed on the command line."""
     from rich.table import Table
     from rich.text import Text
 
@@ -174,7 +175,9 @@ def print_profile(
 
 
 def bars(values: FloatArray, width: int, height: int) -> list[str]:
-    """Columns of block characters, the largest value as high as the picture; averaged if there are more than fit.
+    """Return columns of block characters, the largest value at full height.
+
+    If there are too many values, they are averaged.
 
     Negative values are drawn as 0.
     """
@@ -190,7 +193,7 @@ def bars(values: FloatArray, width: int, height: int) -> list[str]:
 
 
 def draw_profile(profile: Profile, path: str | Path, aggregate: Drawn = "auto") -> None:
-    """The same as a picture; the kind of file follows from the name (.png, .svg, .pdf)."""
+    """Draw the picture to a file, whose kind follows from its name (.png, .svg, .pdf)."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
@@ -226,5 +229,5 @@ def draw_profile(profile: Profile, path: str | Path, aggregate: Drawn = "auto") 
 
 
 def _undated(kind: str) -> dict[str, Any]:
-    """Metadata without a date, so that the same profile gives the same bytes."""
+    """Return metadata without a date, so that equal profiles give equal bytes."""
     return {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})

@@ -1,7 +1,7 @@
 """Profiles on disk: a zip of Parquet tables and one JSON page, so that any tool can read it.
 
-The zip's comment, which ends the file, is the SHA-256 of all bytes before it: what was cut short or changed, in
-whatever place, is known at once.
+The zip's comment at the end of the file is the SHA-256 of all bytes before it. So a file that is cut short or changed
+anywhere is recognised at once.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ _LENGTHS = 26  # where the header before a member of a zip has the lengths of it
 
 
 def save_profile(profile: Profile, path: str | Path) -> None:
-    """Write a profile; the same profile gives the same bytes."""
+    """Write a profile to a file; equal profiles give equal bytes."""
     page = {
         "format": FORMAT,
         "version": VERSION,
@@ -55,7 +55,7 @@ def save_profile(profile: Profile, path: str | Path) -> None:
 
 
 def load_profile(path: str | Path) -> Profile:
-    """Read a profile; anything but a whole profile of a known version is a `FileFormatError`."""
+    """Return the profile in a file. A file that is not a whole profile of a known version is a `FileFormatError`."""
     path = Path(path)
     try:
         content = memoryview(path.read_bytes())
@@ -82,7 +82,7 @@ def _packed(table: pa.Table) -> pa.Buffer:
 
 
 def _stored(archive: zipfile.ZipFile, name: str, content: memoryview) -> memoryview:
-    """Return the bytes of a member within the file, whose digest has been checked; they are not copied."""
+    """Return the bytes of a zip member without copying them; the file's digest has been checked."""
     member = archive.getinfo(name)
     if member.compress_type != zipfile.ZIP_STORED:
         raise ValueError
@@ -92,7 +92,7 @@ def _stored(archive: zipfile.ZipFile, name: str, content: memoryview) -> memoryv
 
 
 def _unpacked(content: memoryview) -> pa.Table:
-    """Without Arrow's own threads, which may outlive a short program and bring it down at its end."""
+    """Read a table without Arrow's own threads, which can outlive a short program and crash it at its end."""
     return pq.ParquetFile(pa.BufferReader(content), pre_buffer=False).read(use_threads=False)
 
 
@@ -151,7 +151,7 @@ def _counts_table(counts: Counts) -> pa.Table:
 
 
 def _profile(page: dict[str, Any], members: dict[str, memoryview], pool: ThreadPoolExecutor) -> Profile:
-    """Return the large tables are unpacked side by side, each straight to its place."""
+    """Return the profile; its large tables are decompressed in parallel."""
     counts = {name: pool.submit(_read_counts, members[name]) for name in ("histogram", "scales")}
     rows, bins, times = (_unpacked(members[name]) for name in ("rows", "bins", "periods"))
     periods = np.asarray(times["start"])

@@ -1,4 +1,4 @@
-"""What one pass over the readings counts and sums, and the profile that it becomes."""
+"""The counts and sums of one pass over the readings, and their conversion to a profile."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,10 +18,11 @@ USER_COUNTS = ("rows", "zeros", "negatives", "nonfinite", "outside")
 
 @dataclass(frozen=True)
 class Plan:
-    """How a pass cuts time, and which readings it leaves out.
+    """How a pass divides time, and which readings it leaves out.
 
-    ``step``: sampling step in microseconds, None where unknown. ``chunk``: length of a cell; cells start at
-    ``origin + k chunk``. Values outside ``[low, high]`` are implausible.
+    ``step``         the sampling step in microseconds; None if unknown
+    ``chunk``        the length of a cell; cells start at ``origin + k chunk``
+    ``low``, ``high``  values outside of these are implausible
     """
 
     step: int | None
@@ -35,9 +36,11 @@ class Plan:
 class Tally:
     """Counts and sums of usable readings, per user and per cell (user x chunk of time).
 
-    ``clash`` marks the cells in which two readings fall in the same slot of the sampling step: the only places
-    where duplicates can be. ``histogram`` counts ``|s|`` of non-zero readings in logarithmic bins, ``bin_sizes`` sums
-    them over all users. ``tiny`` readings are among the zeros (see `bins.SMALLEST`).
+    ``clash``      marks the cells in which two readings fall in one slot of the sampling step: only there can
+                   duplicates be
+    ``histogram``  counts ``|s|`` of non-zero readings in logarithmic bins
+    ``bin_sizes``  sums ``|s|`` per bin, over all users
+    ``tiny``       counts the readings that are taken as 0 (see `bins.SMALLEST`)
     """
 
     users: list[str]
@@ -75,7 +78,7 @@ class Tally:
         )
 
     def profile(self, plan: Plan, period: Period) -> Profile:
-        """Return the profile, one row per user: chunks of time are added up into periods."""
+        """Return the profile with one row per user; chunks of time are added up into periods."""
         starts = (np.arange(self.cells.shape[1]) + self.chunk0) * plan.chunk + plan.origin
         periods, cells = _into_periods(period.start(starts), self)
         row, bin_, in_bin = _filled(self.histogram)
@@ -108,7 +111,7 @@ class Tally:
 
 
 def _filled(histogram: npt.NDArray[np.uint32]) -> tuple[IntArray, IntArray, IntArray]:
-    """Row, bin and count of the non-zero counts: several times as fast as `np.nonzero` of the table."""
+    """Return row, bin and count of the non-zero counts; this is several times as fast as `np.nonzero` of the table."""
     flat = np.flatnonzero(histogram)
     row = np.repeat(np.arange(len(histogram)), np.count_nonzero(histogram, axis=1))
     return row, flat - row * histogram.shape[1], histogram.reshape(-1)[flat].astype(np.int64)

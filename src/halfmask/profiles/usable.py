@@ -1,4 +1,4 @@
-"""The usable readings of a panel, as expressions that run on DuckDB and on Spark."""
+"""The usable readings of a panel, as expressions for DuckDB and Spark."""
 
 from typing import Any
 
@@ -13,20 +13,20 @@ LARGEST = float(np.finfo(np.float64).max)
 
 
 def usable(plan: Plan) -> nw.Expr:
-    """True if the value is finite and within the plan's bounds.
+    """Return an expression that is true if the value is finite and within the plan's bounds.
 
-    NaN counts as larger than every number on both engines, so the comparison with the largest number drops it too.
+    Both engines order NaN above every number, so the comparison with the largest number drops it too.
     """
     finite = nw.col("value").abs() <= LARGEST
     return finite & (nw.col("value") >= max(plan.low, -LARGEST)) & (nw.col("value") <= min(plan.high, LARGEST))
 
 
 def plain(value: nw.Expr) -> nw.Expr:
-    """Return the value; 0 if it is smaller than `SMALLEST`."""
+    """Return an expression of the value that is 0 if its size is below `SMALLEST`."""
     return nw.when(value.abs() < SMALLEST).then(nw.lit(0.0)).otherwise(value)
 
 
 def placed(frame: Frame, plan: Plan) -> Frame:
-    """Return the rows with a user and a time, with the number of the chunk of time that they are in."""
+    """Return the rows that have a user and a time, with the number of their chunk of time."""
     frame = frame.filter(~nw.col("user").is_null() & ~nw.col("time").is_null())
     return frame.with_columns(chunk=((nw.col("time") - plan.origin) // plan.chunk).cast(nw.Int64))

@@ -1,1 +1,1 @@
-"""Simulation: agents with their own data and wishes, against a live service: producers in crowds, and a consumer."""
+"""Simulation: producers and a consumer act as agents, each with its own data and wishes, against a live service."""

@@ -1,4 +1,4 @@
-"""Reused connections, which a thousand devices in one process share."""
+"""HTTP connections that many devices in one process share and reuse."""
 
 import http.client
 from collections.abc import Mapping
@@ -8,10 +8,10 @@ from halfmask_device.http_client import CUT_OFF, MOST_BYTES, TIMEOUT, Answer
 
 
 class Connections:
-    """A transport of `halfmask_device.http_client`, for any number of threads. Raise OSError if nobody answers.
+    """A transport of `halfmask_device.http_client` for any number of threads. It raises an OSError if nobody answers.
 
-    It cannot distinguish a kept connection that the service has closed from a request that failed. Both are an error
-    for the client, which asks again.
+    It cannot distinguish a reused connection that the service has closed from a request that failed. Both are errors
+    for the client, which tries again.
     """
 
     def __init__(self) -> None:

@@ -18,7 +18,10 @@ BEYOND = 2
 
 @dataclass
 class ConsumerAgent:
-    """Pays, observes, learns and adapts rewards, within its budget. ``most`` is the largest reward it learns from."""
+    """A consumer that pays, observes, learns, and adapts rewards within its budget.
+
+    ``most`` is the largest reward of the days from which it learns.
+    """
 
     ids: tuple[str, ...]
     privacy: FloatArray
@@ -43,7 +46,7 @@ class ConsumerAgent:
         self.seen.append(np.array([counts.get(id, 0) for id in self.ids], float))
 
     def learn(self) -> ChoiceModel | None:
-        """Return the model that fits everything seen so far, or None if there is too little to fit."""
+        """Return the model that fits all observations so far; None if there are too few."""
         rows = [(paid, seen) for paid, seen in zip(self.paid, self.seen, strict=True) if seen.sum()]
         if len(rows) < 2:
             return None
@@ -57,10 +60,10 @@ class ConsumerAgent:
         return self.model
 
     def pay(self, left: float, days: int) -> dict[str, int] | None:
-        """Return whole rewards expected to spend what is left evenly over the days left, or None to keep the rewards.
+        """Return whole rewards that are expected to spend the rest of the budget evenly; None to keep the rewards.
 
-        No reward is above `BEYOND` times the largest that it learned from. It cannot know the effect of larger ones,
-        and a budget that is left at the end is kept, not paid out at any price.
+        No reward is above `BEYOND` times the largest that it learned from, because it cannot know the effect of larger
+        ones. If part of the budget is left at the end, the consumer keeps it.
         """
         model = self.learn()
         if model is None or days < 1:

@@ -1,4 +1,4 @@
-"""Producer agents, each with readings and wishes.
+"""Producers as agents, each with its readings and wishes.
 
 A producer uses the real client of `halfmask_device`: it masks in its own state folder, queues, sends and retries.
 """
@@ -32,7 +32,7 @@ TRIES, NEVER = 12, 1e-15
 
 @dataclass(frozen=True)
 class Behaviour:
-    """Chances per day to leave for good and to be offline, and per message to lose it."""
+    """The chances that a producer leaves for good on a day, is offline on a day, or loses a message."""
 
     leaves: float = 0.0
     offline: float = 0.0
@@ -62,7 +62,12 @@ class World:
 
 @dataclass(frozen=True)
 class Makings:
-    """Everything that producers are made of. ``first`` is the number of the producer whose readings come first."""
+    """The inputs from which producers are made.
+
+    ``readings``  the readings of each producer, by day
+    ``liars``     the share of producers who lie
+    ``first``     the number of the producer whose readings come first
+    """
 
     world: World
     address: str
@@ -71,7 +76,7 @@ class Makings:
     first: int = 0
 
     def dealt(self, hands: int) -> list["Makings"]:
-        """Return the same producers in ``hands`` parts."""
+        """Return the inputs divided into ``hands`` parts, with different producers in each."""
         readings = self.world.readings
         cuts = [len(readings) * hand // hands for hand in range(hands + 1)]
         parts = [(replace(self.world, readings=readings[a:b]), self.first + a) for a, b in pairwise(cuts)]
@@ -79,10 +84,10 @@ class Makings:
 
 
 class ProducerAgent:
-    """The n-th of all producers: its wishes, its readings, and the device that shares them.
+    """One producer, by its number: its wishes, its readings, and the device that shares them.
 
-    ``truth``  the sum of its readings that were reported, by day and in steps
-    ``moved``  by how much its lies changed that sum, by day and in steps
+    ``truth``  the sum of its reported readings, by day, in steps of the lattice
+    ``moved``  the change of that sum by its lies, by day, in steps of the lattice
     """
 
     def __init__(self, makings: Makings, n: int, transport: Transport) -> None:
@@ -112,25 +117,25 @@ class ProducerAgent:
         return sharer
 
     def _service(self, address: str) -> ServiceClient:
-        """Return a client that tries again at once, or when the service says.
+        """Return a client that retries at once, or when the service says.
 
-        It tries often enough that lost messages do not end a simulation.
+        It retries so often that lost messages do not end a simulation.
         """
         loses = self.behaviour.loses
         tries = max(TRIES, math.ceil(math.log(NEVER) / math.log(loses)) if loses else 0)
         return ServiceClient(address, unreliable(self.transport, loses, self.rng), tries, pause=0.0)
 
     def ballot(self, rewards: Mapping[str, float]) -> list[str]:
-        """Return the settings that it prefers to staying out, best first."""
+        """Return the settings that it prefers to not taking part, the best first."""
         value = {id: appeal + self.money * rewards.get(id, 0.0) for id, appeal in self.appeal.items()}
         return [id for id in sorted(value, key=lambda each: -value[each]) if value[id] > self.stays_out]
 
     def decide(self, rewards: Mapping[str, float]) -> None:
-        """Join, change the setting or share nothing today, depending on the day's rewards; or leave for good.
+        """Decide by the day's rewards: join, change the setting, or share nothing today; or leave for good.
 
-        A producer whom the day's rewards do not attract stays a member, and its earlier reports stay. If it left, the
-        service would withdraw its reports of the day before, which is still open. The consumer would then count it as
-        not taking part at that day's rewards either.
+        A producer that the day's rewards do not attract stays a member, and its earlier reports stay. If it left, the
+        service would withdraw its reports of the day before, which is still open. Then the consumer would also count it
+        as not taking part at the rewards of that earlier day.
         """
         if not self.gone and self.rng.random() < self.behaviour.leaves:
             self.gone = True
@@ -153,7 +158,7 @@ class ProducerAgent:
         self.lies = {(name, day): under for (name, day), under in self.lies.items() if day != self.last}
 
     def share(self, day: int) -> None:
-        """Mask and queue the day's readings if it takes part. Send all that is queued unless it is offline."""
+        """Mask and queue the day's readings if the producer takes part. Send the whole queue unless it is offline."""
         self.last = day
         if self.setting != STAY_OUT:
             readings = self.readings[day]
@@ -166,10 +171,10 @@ class ProducerAgent:
             self.catch_up()
 
     def catch_up(self) -> None:
-        """Send what is queued.
+        """Send the queue, and add the accepted readings to the truth.
 
-        A reading counts once its report is accepted, and never if the report is refused as too late. Without a receipt
-        it is kept for the next time.
+        A reading counts once its report is accepted, and never if the report is refused as too late. If the device has
+        no receipt yet, the reading is kept for the next call.
         """
         if not self.kept_back:
             return
@@ -187,12 +192,12 @@ class ProducerAgent:
         return [(time, self.lattice.steps(value, "a reading") or 0) for time, value in readings]
 
     def _fates(self) -> dict[str, str | None]:
-        """Return the outcome of each time's report, as the device stores it; None without a receipt."""
+        """Return the outcome of the report for each time, as the device stores it; None if there is no receipt."""
         with self.sharer.state.memory() as memory:
             return dict(memory.execute("SELECT time, outcome FROM queue WHERE campaign = ?", (self.campaign,)))
 
     def _lie(self, day: int, readings: Sequence[tuple[str, str]]) -> None:
-        """Claim the setting and send the same number all day, which noise would never give."""
+        """Claim the setting, but send one constant number all day, which noise would never give."""
         member = self.sharer.member(self.campaign)
         reports = [{"time": time, "steps": LIE, "setting": self.setting} for time, _ in readings]
         answer = self._service(self.address).ask("POST", "/v1/reports", member.token, {"reports": reports})
@@ -205,7 +210,7 @@ class ProducerAgent:
 
 
 def unreliable(transport: Transport, chance: float, rng: np.random.Generator) -> Transport:
-    """Return a transport that loses a share of reports: half on the way there, half on the way back."""
+    """Return a transport that loses a share of messages: half of them requests, half of them responses."""
 
     def carry(method: str, address: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
         fate = rng.random() if chance else 1.0

@@ -1,6 +1,6 @@
 """Crowds: the producers, divided among several processes, because devices in one process wait for each other.
 
-A crowd acts step by step: every producer does the same thing, several at a time. A producer does the same in any crowd,
+In each step all producers of a crowd do one thing, several at a time. What a producer does is independent of its crowd,
 because its readings, wishes and random numbers do not depend on the others.
 """
 
@@ -40,12 +40,12 @@ class Crowd:
         self.agents = [ProducerAgent(makings, n, self.connections) for n in numbers]
 
     def act(self, name: str, *given: Any) -> None:
-        """Let all producers do the same: ``decide``, ``share`` or ``catch_up``, by the name of the method."""
+        """Call one method of all producers: ``decide``, ``share`` or ``catch_up``."""
         for _ in self._pool.map(methodcaller(name, *given), self.agents):
             pass
 
     def truth(self, day: int) -> tuple[int, int]:
-        """Return the sum of the readings reported that day, and how much lies changed it, in steps.
+        """Return the sum of the readings reported that day, and the change of it by lies, both in steps of the lattice.
 
         Producers who have left do not count.
         """
@@ -53,11 +53,14 @@ class Crowd:
         return sum(agent.truth.get(day, 0) for agent in stay), sum(agent.moved.get(day, 0) for agent in stay)
 
     def ballots(self, rewards: Mapping[str, float]) -> list[tuple[str, ...]]:
-        """Return the settings that each producer prefers to staying out, best first."""
+        """Return for each producer the settings that it prefers to not taking part, the best first."""
         return [tuple(agent.ballot(rewards)) for agent in self.agents]
 
     def lied(self) -> dict[str, frozenset[str]]:
-        """Return who lied, by the service's name for them, and under which settings. Withdrawn lies do not count."""
+        """Return the producers who lied, by the service's name for them, and the settings they lied under.
+
+        Withdrawn lies do not count.
+        """
         found: dict[str, frozenset[str]] = {}
         for agent in self.agents:
             for (name, _), under in agent.lies.items():
@@ -72,7 +75,10 @@ class Crowd:
 
 @contextmanager
 def crowds(makings: Makings, processes: int | None = None) -> Iterator[list[Ask]]:
-    """Yield crowds to ask until the block ends: ``processes``, or as many as there are processors and producers for."""
+    """Yield functions that call the crowds; they work until the block ends.
+
+    There are ``processes`` crowds, or by default as many as processors and producers allow.
+    """
     most = min(os.cpu_count() or 1, len(makings.world.readings) // FEWEST)
     hands = makings.dealt(max(1, most) if processes is None else processes)
     with ExitStack() as stack:
@@ -110,7 +116,10 @@ def _begin(makings: Makings) -> None:
 
 
 def _act(name: str, *said: Any) -> Any:
-    """Call a method of this process's crowd. An error is raised by its text, since not every error can be pickled."""
+    """Call a method of this process's crowd.
+
+    An error is raised again as text, because not every error can be pickled.
+    """
     try:
         return getattr(_crowds[0], name)(*said)
     except HalfmaskError as error:

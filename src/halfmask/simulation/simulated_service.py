@@ -1,4 +1,4 @@
-"""The service for a simulation: the real one, in a separate process, with a clock that the simulation moves."""
+"""The real service for a simulation, in a separate process, with a clock that the simulation sets."""
 
 import multiprocessing as mp
 import sys
@@ -18,7 +18,7 @@ PATIENCE = 60
 
 @dataclass(frozen=True)
 class Host:
-    """A running service: its address, its operator's token and its database. ``set_clock`` moves its time."""
+    """A running service: its address, its operator's token and its database. ``set_clock`` sets its time."""
 
     address: str
     operator: str
@@ -27,7 +27,7 @@ class Host:
 
     @property
     def moves(self) -> bool:
-        """Return whether the simulation moves the service's clock."""
+        """Return whether the simulation sets the service's clock."""
         return self.clock is not None
 
     def set_clock(self, instant: int) -> None:
@@ -37,9 +37,9 @@ class Host:
 
 @contextmanager
 def no_script() -> Iterator[None]:
-    """Let processes that start within the block import what they run, but not the calling script.
+    """Prevent processes that start within the block from running the calling script again.
 
-    A script without a guard around its code would otherwise begin again in each of them.
+    They import only what they run. Otherwise a script without a ``__main__`` guard would start again in each of them.
     """
     script = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
@@ -89,5 +89,5 @@ def _serve(db: str, clock: Any, told: Connection) -> None:
 
 
 def existing(address: str, operator: str) -> Host:
-    """Return a service that is already running, with its own clock."""
+    """Return a service that is already running and uses its own clock."""
     return Host(address, operator, None, None)

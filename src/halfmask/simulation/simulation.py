@@ -1,8 +1,8 @@
-"""The model of a simulation: days as steps, agents that act in them, and rows of what the live service published.
+"""The model of a simulation: a step is a day, in which agents act; a row has what the live service published.
 
-Only the simulation knows the truth: the sum of the readings, on the lattice, that were reported in a period in time and
-not withdrawn. For a liar too the readings count, not what was sent instead. Everything is repeatable for a seed, except
-the devices' noise, which only a test may replace.
+Only the simulation knows the truth about a period: the sum of the readings, in steps of the lattice, whose reports
+arrived in time and were not withdrawn. For a liar its true readings count, not what it sent. The same seed repeats
+everything except the devices' noise, which only a test may replace.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ ENTRIES = 10_000
 
 
 class Simulation:
-    """Producers and a consumer around one service. A ``step`` is a day."""
+    """Producers and a consumer that use one service. A ``step`` is a day."""
 
     def __init__(
         self,
@@ -76,9 +76,12 @@ class Simulation:
         return float(np.mean([abs(float(v)) for user in drawn for day in user for _, v in day]))
 
     def _every(self) -> int | None:
-        """Return the longest interval that divides an hour and fits all readings, in minutes; None if it is not whole.
+        """Return the longest interval, in minutes, that divides an hour and all times of readings.
 
-        The campaign takes reports only at these times, so that nobody is paid for more than there are.
+        None if it is not whole.
+
+        The campaign takes reports only at its multiples, so that a producer cannot be paid for more reports than it has
+        readings.
         """
         times = {time for user in self.world.readings for day in user for time, _ in day}
         every = math.gcd(60 * MINUTE, *map(read_instant, times))
@@ -133,7 +136,7 @@ class Simulation:
         )
 
     async def step(self, day: int) -> None:
-        """Run a day: rewards are announced, producers choose and share, and the day before is closed."""
+        """Run a day: announce rewards, let producers choose and share, and close the day before."""
         self.host.set_clock(self.start + day * DAY - MINUTE)
         self._announce(day)
         self.host.set_clock(self.start + day * DAY + MINUTE)
@@ -145,14 +148,17 @@ class Simulation:
             await self._close(day - 1)
 
     async def _each(self, name: str, *said: Any) -> list[Any]:
-        """Return what all crowds answer to the same request."""
+        """Return the results of one call to all crowds."""
         return await asyncio.gather(*(ask(name, *said) for ask in self.crowds))
 
     def _paid(self, day: int) -> dict[str, int]:
         return self.rewards[min(day, len(self.rewards) - 1)]
 
     def _announce(self, day: int) -> None:
-        """Set the rewards of a day that has not begun. By a real clock all days have, so rewards stay as they are."""
+        """Set the rewards of a day that has not begun.
+
+        If the service has a real clock, all days have begun, so the rewards do not change.
+        """
         if not self.learns:
             return
         if day >= len(self.rewards):
@@ -176,7 +182,7 @@ class Simulation:
         return spent
 
     async def _close(self, day: int) -> None:
-        """Close a period and record it with the truth."""
+        """Close a period, and record what was published with the truth."""
         path = f"/v1/campaigns/{self.campaign}/periods/{self._key(day)}/close"
         period = self.service.ask("POST", path, self.consumer_token)
         counts = {id: int(each["producers"]) for id, each in (period["settings"] or {}).items()}
@@ -212,7 +218,7 @@ def simulate(
     tell: Callable[[str], None] = lambda _: None,
     watch: Callable[[Row], None] = lambda _: None,
 ) -> SimulationResult:
-    """Run a simulation to its end.
+    """Run a whole simulation and return its result.
 
     ``tell``   callback for messages of the consumer
     ``watch``  callback, called with the row of each day when it is closed

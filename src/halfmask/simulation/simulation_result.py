@@ -20,10 +20,10 @@ COLLECTED = ("truth", "estimate", "low", "high", "error", "privacy", "inside", "
 class Row:
     """One closed period: what was published, and the truth.
 
-    ``spent``           all that was paid up to the day's end; what comes late counts for the day it comes
-    ``moved``           by how much lies changed the sum of what was sent
-    ``inside``          whether the interval holds the truth
-    ``inside_as_sent``  whether the interval holds the sum of what was sent, in which only noise is uncertain
+    ``spent``           all payments up to the day's end; a late payment counts for the day on which it is made
+    ``moved``           the change of the sum by lies
+    ``inside``          whether the published interval contains the truth
+    ``inside_as_sent``  whether it contains the sum of what was sent, including lies, so that only noise is uncertain
     """
 
     day: int
@@ -60,7 +60,7 @@ class Row:
 
 @dataclass(frozen=True)
 class SimulationResult:
-    """The result: a row per day, the vote, the learned model, and who lied, under which settings."""
+    """The result: a row per day, the vote, the learned model, and who lied under which settings."""
 
     rows: tuple[Row, ...]
     ballots: tuple[tuple[str, ...], ...]
@@ -71,18 +71,18 @@ class SimulationResult:
 
     @property
     def held(self) -> tuple[int, int]:
-        """Return the number of published intervals that hold the truth, and the number of published intervals."""
+        """Return how many published intervals contain the truth, and how many were published."""
         inside = [row.inside for row in self.rows if row.inside is not None]
         return sum(inside), len(inside)
 
     @property
     def held_as_sent(self) -> int:
-        """Return the number of published intervals that hold the sum of what was sent, including lies."""
+        """Return how many published intervals contain the sum of what was sent, including lies."""
         return sum(bool(row.inside_as_sent) for row in self.rows)
 
     @property
     def moved(self) -> tuple[float, float]:
-        """Return the smallest and the largest share of the truth by which lies changed a day's total."""
+        """Return the smallest and the largest change of a day's total by lies, as shares of the truth."""
         shares = [row.moved / row.truth for row in self.rows if row.truth]
         return min(shares, default=0.0), max(shares, default=0.0)
 
@@ -100,7 +100,7 @@ class SimulationResult:
 
 
 def utility_of(rows: Sequence[Row], menu: Menu) -> float:
-    """Return the paper's utility of the global errors of some days; nan if nothing was published."""
+    """Return the paper's utility from the global errors of some days; NaN if nothing was published."""
     errors = [row.error for row in rows if row.error is not None]
     if not errors:
         return math.nan
@@ -110,7 +110,10 @@ def utility_of(rows: Sequence[Row], menu: Menu) -> float:
 
 
 def frame(rows: Sequence[Row], menu: Menu) -> list[dict[str, Any]]:
-    """Return a plain row per day. ``utility`` is that of the days so far, ``cost`` what the day added to ``spent``."""
+    """Return a dict per day.
+
+    ``utility`` is that of the days so far, and ``cost`` is what the day added to ``spent``.
+    """
     made: list[dict[str, Any]] = []
     for number, row in enumerate(rows):
         before = rows[number - 1].spent if number else 0

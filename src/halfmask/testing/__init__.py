@@ -1,4 +1,4 @@
-"""Contract tests that authors of extensions run: `check_mechanism`, and for a kind of database `database_contract`.
+"""Contract tests for authors of extensions: `check_mechanism` for a mechanism, `database_contract` for a database.
 
 They need no test framework. A check returns if the contract holds, and raises an AssertionError if it does not.
 """

@@ -1,11 +1,11 @@
-"""The contract of a kind of database: what a service relies on, whatever the kind.
+"""The contract of a kind of database: what a service requires of every kind.
 
     @pytest.mark.parametrize("check", DATABASE_CHECKS)
     def test_my_kind(check):
         check("mykind://user:password@host/an_empty_database")
 
-Each check takes the address of an empty database, whose kind is in `halfmask.service.storage.databases.DATABASES`.
-`prepare` itself refuses a database that acknowledges before it has written to disk.
+Each check takes the address of an empty database, whose kind is in `halfmask.service.storage.databases.DATABASES`. A
+database that acknowledges a write before it is on disk is refused by `prepare` itself.
 """
 
 import threading
@@ -30,7 +30,7 @@ FAR = 2**62
 
 
 def a_transaction_is_all_or_nothing(address: str) -> None:
-    """After an error nothing of a transaction is stored, nor of a savepoint within one."""
+    """After an error nothing of a transaction is stored, and nothing of a savepoint within it."""
     with _store(address) as store:
         campaign, one, _ = _begun(store)
         with suppress(ZeroDivisionError), store.transaction() as tx:
@@ -49,7 +49,7 @@ def a_transaction_is_all_or_nothing(address: str) -> None:
 
 
 def reports_are_found_by_key_and_by_time(address: str) -> None:
-    """Large numbers and negative times come back as they were, also if few reports are asked for among many."""
+    """Large numbers and negative times are read back unchanged, also if a query asks for few reports among many."""
     with _store(address) as store:
         campaign, one, two = _begun(store)
         rows = [ReportRow(two, -5, -FAR, "B", 0), ReportRow(one, 10, FAR, "A", 3), ReportRow(one, 2, 7, "N", 0)]
@@ -77,7 +77,7 @@ def a_report_is_not_stored_twice(address: str) -> None:
 
 
 def ids_that_differ_in_case_are_two(address: str) -> None:
-    """Text is compared exactly."""
+    """Ids that differ only in upper and lower case are different ids."""
     with _store(address) as store:
         lower, *_ = _begun(store)
         with store.transaction() as tx:
@@ -104,7 +104,7 @@ def a_locked_campaign_has_one_writer(address: str) -> None:
 
 
 def the_first_of_two_facts_stays(address: str) -> None:
-    """If several threads store a fact at once, all of them get the same one."""
+    """If several threads store a fact at once, all of them read back the first."""
     with _store(address) as store:
         found: list[str] = []
 

@@ -1,4 +1,4 @@
-"""The contract of a mechanism, as a check that plug-in authors run on each of their settings."""
+"""The contract of a mechanism, as a check that authors of plug-ins run on each of their settings."""
 
 import math
 from collections.abc import Callable
@@ -50,7 +50,7 @@ def _require(holds: bool, message: str) -> None:
 
 
 def _check_masking(setting: PrivacySetting, seed: int) -> None:
-    """Missing values stay missing, shapes stay, equal seeds give equal reports, and noise enters by its kind."""
+    """Check that missing values and shapes are kept, equal seeds give equal reports, and noise enters by its kind."""
     masked, again = (setting.mask(VALUES, stream(seed, "testing.mechanism")) for _ in range(2))
     _require(masked.shape == VALUES.shape, f"mask returns shape {masked.shape}, asked for {VALUES.shape}")
     _require(bool((np.isnan(masked) == np.isnan(VALUES)).all()), "mask makes values missing, or missing ones not")
@@ -62,7 +62,10 @@ def _check_masking(setting: PrivacySetting, seed: int) -> None:
 
 
 def _check_law(setting: PrivacySetting, draws: FloatArray, slack: float) -> None:
-    """The stated law: a distribution function that draws follow, with its moments and support, one or many rows."""
+    """Check the stated law: its distribution function fits the draws, and so do its moments and support.
+
+    One row of parameters and many must give equal results.
+    """
     law, row, mean = setting.law, np.array([setting.parameters]), float(setting.moments[0])
     y = np.concatenate([[-np.inf, -mean, 0], mean * np.logspace(-12, 4, 500), [np.inf]])
     chances = setting.cdf(y)
@@ -81,7 +84,7 @@ def _check_law(setting: PrivacySetting, draws: FloatArray, slack: float) -> None
 
 
 def _check_sums(setting: PrivacySetting, seed: int, slack: float) -> None:
-    """If `sample_sum` is stated, its sums of seven draws have the law of added draws."""
+    """Check that sums of seven draws from `sample_sum`, if it is stated, have the law of added draws."""
     n, size = 7, DRAWS // 4
     exact = setting.law.sample_sum(np.array(setting.parameters), np.full(size, n), stream(seed, "testing.mechanism"))
     if exact is None:
