@@ -33,9 +33,9 @@ ABSENT: tuple[str, ...] = (
     "nil",
     "missing",
     "no data",
+    *("unavailable", "unknown", "undefined", "no reading", "n/d", "nd", "k.a.", "error", "fehler"),
+    *("\\n", "*", ".", "..", "..."),
 )
-ABSENT += ("unavailable", "unknown", "undefined", "no reading", "n/d", "nd", "k.a.", "error", "fehler")
-ABSENT += ("\\n", "*", ".", "..", "...")
 """Texts for a missing value, in lower case."""
 
 

@@ -89,7 +89,7 @@ def choose_columns(
             if found:
                 chosen[role] = found[0]
     if len(chosen) < len(ROLES) and len(kinds) == len(ROLES):
-        chosen |= by_type(kinds, chosen)
+        chosen = by_type(kinds, chosen)
     likely: dict[str, list[str]] = {}
     for role, only in (("time", TIMES), ("value", FRACTIONS)):
         free = [name for name in kinds if name not in chosen.values() and (role != "value" or name not in no_values)]
@@ -121,8 +121,13 @@ def several(role: str, found: Sequence[str], also: str = "") -> ColumnError:
     )
 
 
-HOURS = frozenset(("hour", "hr", "hours", "stunde", "period", "settlementperiod", "halfhour", "slot", "interval"))
-HOURS |= {"hora", "heure", "ora", "uur", "timme"}
+HOURS = frozenset(("hour", "hr", "hours", "stunde", "period", "settlementperiod", "halfhour", "slot", "interval")) | {
+    "hora",
+    "heure",
+    "ora",
+    "uur",
+    "timme",
+}
 """Names of a column that numbers the hours or other parts of a day."""
 
 
@@ -213,21 +218,17 @@ def words(name: str) -> list[str]:
 
 
 def by_type(kinds: Mapping[str, ColumnType], chosen: Mapping[str, str]) -> dict[str, str]:
-    """Return the roles not yet chosen of a three-column table, by type: times first, then fractions, then the rest."""
-    found: dict[str, str] = {}
+    """Return the role of each column of a three-column table: as chosen, then by type, then by elimination.
 
-    def left() -> list[str]:
-        return [name for name in kinds if name not in chosen.values() and name not in found.values()]
-
-    def take(role: str, allowed: frozenset[ColumnType]) -> None:
-        fitting = [name for name in left() if kinds[name] in allowed]
-        if role not in chosen and role not in found and len(fitting) == 1:
+    A type decides if only one free column has it: times, then fractions, then text.
+    """
+    found = dict(chosen)
+    by_kind = (("time", TIMES), ("value", FRACTIONS), ("user", frozenset({ColumnType.TEXT, ColumnType.OTHER})))
+    for role, allowed in (*by_kind, *_POSSIBLE.items()):
+        left = [name for name in kinds if name not in found.values()]
+        fitting = [name for name in left if kinds[name] in allowed]
+        if role in found or len(fitting) != 1:
+            continue
+        if allowed is not _POSSIBLE[role] or (len(left) == 1 and role_of(left[0], kinds[left[0]]) in (None, role)):
             found[role] = fitting[0]
-
-    take("time", TIMES)
-    take("value", FRACTIONS)
-    take("user", frozenset({ColumnType.TEXT, ColumnType.OTHER}))
-    for role in ROLES:
-        if len(left()) == 1 and role_of(left()[0], kinds[left()[0]]) in (None, role):
-            take(role, _POSSIBLE[role])
     return found

@@ -14,8 +14,13 @@ from datetime import date, datetime, timedelta
 from halfmask.data.advised_queries import Queries, text_of
 from halfmask.errors import OptionError, ReadingError
 
-_SUMMER = {"CET": "CEST", "MEZ": "MESZ", "WET": "WEST", "GMT": "BST", "EET": "EEST", "EST": "EDT", "CST": "CDT"}
-_SUMMER |= {"MST": "MDT", "PST": "PDT", "AEST": "AEDT", "ACST": "ACDT", "NZST": "NZDT"}
+_SUMMER = {"CET": "CEST", "MEZ": "MESZ", "WET": "WEST", "GMT": "BST", "EET": "EEST", "EST": "EDT", "CST": "CDT"} | {
+    "MST": "MDT",
+    "PST": "PDT",
+    "AEST": "AEDT",
+    "ACST": "ACDT",
+    "NZST": "NZDT",
+}
 _PARTNER = _SUMMER | {summer: winter for winter, summer in _SUMMER.items()}
 _WORDS = "|".join(sorted(_PARTNER, key=len, reverse=True))
 _CLOCK = (
@@ -40,8 +45,9 @@ _UNUSUAL: dict[int, tuple[str, ...]] = {
     6: ("%y%m%d", "%d%m%y"),
     8: ("%d%m%Y", "%m%d%Y"),
     10: ("%y%m%d%H%M", "%d%m%y%H%M"),
+    12: ("%y%m%d%H%M%S", "%d%m%Y%H%M"),
+    14: ("%d%m%Y%H%M%S",),
 }
-_UNUSUAL |= {12: ("%y%m%d%H%M%S", "%d%m%Y%H%M"), 14: ("%d%m%Y%H%M%S",)}
 """Dates without signs that do not begin with a year of four digits; they may also be counts from 1970."""
 _SINCE_2000, _UNTIL_2100 = 946_684_800, 4_102_444_800
 COMPACT = {8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}

@@ -198,7 +198,11 @@ def _sensors(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOpt
     times = [options.time] if options.time else [name for name, kind in found.items() if kind in TIMES]
     users = candidates("user", found, {})
     # An id is no fraction: House 1, House 2 with such in them are sensors.
-    if len(times) != 1 or times[0] not in found or (users and (len(users) < 2 or not _fractions(found, users))):
+    if (
+        len(times) != 1
+        or times[0] not in found
+        or (users and (len(users) < 2 or not all(found[name] in FRACTIONS for name in users)))
+    ):
         return None
     about = {times[0], *beside_time(raw.sample, found), *raw.partitions}
     sensors = tuple(n for n, kind in found.items() if n not in about and kind in _VALUES)
@@ -221,10 +225,6 @@ def _sensors(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOpt
 def _of_sensors(time: str, sensors: Sequence[str], *guesses: Guess) -> Wide:
     note = f"time = {time}, {len(sensors)} columns as users"
     return Wide(dict.fromkeys(sensors, 0), None, time, note, guesses)
-
-
-def _fractions(found: Mapping[str, ColumnType], names: Sequence[str]) -> bool:
-    return all(found[name] in FRACTIONS for name in names)
 
 
 def _one_of_three(found: Mapping[str, ColumnType]) -> bool:

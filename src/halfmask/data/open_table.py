@@ -5,7 +5,7 @@ from typing import Any
 
 from halfmask.data import frames
 from halfmask.data.engines.duckdb import connect
-from halfmask.data.formats import Format, OpenRequest, by_address
+from halfmask.data.formats import OpenRequest, by_address
 from halfmask.data.locate import SourceFiles, locate
 from halfmask.data.options import ReadOptions
 from halfmask.data.sniff import sniff
@@ -25,19 +25,14 @@ def open_table(source: Any, options: ReadOptions) -> SourceTable:
     form, found = by_address(written), SourceFiles(written)
     if form is None:
         form, found = sniff(locate(written), options.format)
-    raw = _on_spark(found, form, options) if on_spark else _on_duckdb(found, form, options)
+    if on_spark:
+        from halfmask.data.engines.spark import open_spark_files
+
+        raw = open_spark_files(found, form, options)
+    else:
+        raw = form.table(OpenRequest(connect(options.threads, options.memory_limit), found, options))
     raw.rules = form.rules(raw.sample)
     return raw
-
-
-def _on_spark(found: SourceFiles, form: Format, options: ReadOptions) -> SourceTable:
-    from halfmask.data.engines.spark import open_spark_files
-
-    return open_spark_files(found, form, options)
-
-
-def _on_duckdb(found: SourceFiles, form: Format, options: ReadOptions) -> SourceTable:
-    return form.table(OpenRequest(connect(options.threads, options.memory_limit), found, options))
 
 
 def _of_frame(frame: frames.Frame, options: ReadOptions, on_spark: bool) -> SourceTable:

@@ -16,13 +16,23 @@ from halfmask.errors import ColumnError
 _WHOLE = frozenset({ColumnType.INTEGER, ColumnType.TEXT_INTEGER})
 _ENOUGH = 24
 """The fewest rows from which row numbers are distinguished from ids."""
-_SORTS = frozenset(("metric", "measurement", "measurand", "channel", "register", "direction", "category", "parameter"))
-_SORTS |= {"variable", "phenomenon", "obis", "field", "type", "kind", "flow", "attribute", "commodity", "medium"}
-_SORTS |= {"richtung", "sparte", "energieart", "magnitud", "grandeur", "grootheid"}
-_SORTS |= {"appliance", "circuit", "phase", "plug", "rodzaj", "tipo", "typ", "soort", "laji"}
+_SORTS = (
+    frozenset(("metric", "measurement", "measurand", "channel", "register", "direction", "category", "parameter"))
+    | {"variable", "phenomenon", "obis", "field", "type", "kind", "flow", "attribute", "commodity", "medium"}
+    | {"richtung", "sparte", "energieart", "magnitud", "grandeur", "grootheid"}
+    | {"appliance", "circuit", "phase", "plug", "rodzaj", "tipo", "typ", "soort", "laji"}
+)
 """Words for a column that says what a reading is of."""
-_MADE = frozenset(("actual", "real", "measured", "read", "valid", "validated", "estimated", "estimate", "estimado"))
-_MADE |= {"estimada", "calculated", "corrected", "substituted", "interpolated", "manual", "provisional", "final"}
+_MADE = frozenset(("actual", "real", "measured", "read", "valid", "validated", "estimated", "estimate", "estimado")) | {
+    "estimada",
+    "calculated",
+    "corrected",
+    "substituted",
+    "interpolated",
+    "manual",
+    "provisional",
+    "final",
+}
 """How a reading was obtained, which does not make it another kind."""
 _BETWEEN = "\x1f"
 
@@ -50,8 +60,11 @@ def _counts_rows(name: str, kind: ColumnType, column: pa.ChunkedArray) -> bool:
     return len(numbers) >= _ENOUGH and all(b - a == 1 for a, b in pairwise(numbers)) and not counts_from_1970(column)
 
 
-_CALENDAR = frozenset(("year", "month", "week", "weekday", "weekend", "day", "dow", "doy", "dayofweek", "holiday"))
-_CALENDAR |= {"minute", "quarter", "season", "jahr", "monat", "woche", "wochentag", "tag", "stunde"} | HOURS
+_CALENDAR = (
+    frozenset(("year", "month", "week", "weekday", "weekend", "day", "dow", "doy", "dayofweek", "holiday"))
+    | {"minute", "quarter", "season", "jahr", "monat", "woche", "wochentag", "tag", "stunde"}
+    | HOURS
+)
 _LINKS = frozenset(("of", "is", "the", "number", "no"))
 
 

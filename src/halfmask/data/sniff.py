@@ -28,7 +28,7 @@ def sniff(found: SourceFiles, asked: str) -> tuple[Format, SourceFiles]:
         raise SourceError(
             f"{found.source}: no {wanted} here; give a file, a folder or a glob that holds some", kind="missing"
         )
-    full = [file for file in files if _size(file)]
+    full = [file for file in files if Path(file).stat().st_size]
     if full and not found.named:
         files = full
     if len(full) < len(files):
@@ -40,17 +40,13 @@ def sniff(found: SourceFiles, asked: str) -> tuple[Format, SourceFiles]:
 
 
 def _of_folder(files: tuple[str, ...], asked: str) -> list[str]:
-    """Return the files of a folder that may hold readings in the format, by their names."""
-    if asked == AUTO:
-        wanted = [file for file in files if (named := by_extension(file)) and not named.database]
-    else:
-        extensions = formats()[asked].extensions
-        wanted = [file for file in files if (named := by_extension(file)) and set(named.extensions) & set(extensions)]
+    """The files of a folder that may hold readings of the format, by their names."""
+    extensions = set() if asked == AUTO else set(formats()[asked].extensions)
+    named = [(file, form) for file in files if (form := by_extension(file))]
+    wanted = [
+        file for file, form in named if extensions & set(form.extensions) or (not extensions and not form.database)
+    ]
     return [file for file in wanted if not Path(file).name.lower().startswith(_ABOUT)] or wanted
-
-
-def _size(file: str) -> int:
-    return Path(file).stat().st_size
 
 
 def _one_of(source: str, counts: Counter[str]) -> Format:
@@ -71,8 +67,9 @@ def format_of(file: str) -> Format:
         with open(file, "rb") as opened:
             head = opened.read(_HEAD_BYTES)
     except OSError as error:
-        message = f"{file}: {error.strerror or error}; check the file's permissions"
-        raise SourceError(message, kind="path", place=file) from error
+        raise SourceError(
+            f"{file}: {error.strerror or error}; check the file's permissions", kind="path", place=file
+        ) from error
     if head.lstrip().lower().startswith(_PAGES):
         raise SourceError(
             f"{file}: a page of XML or HTML, not a table; what asks for a login often sends one instead of the file: "

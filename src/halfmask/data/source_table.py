@@ -18,9 +18,9 @@ from halfmask.data.zones import wall_clock
 from halfmask.errors import HalfmaskError, RunError
 
 SAMPLE_ROWS = 1_000
-"""How many first rows are looked at to tell what a column holds."""
+"""The number of first rows that show what a column holds."""
 MOST_TEXTS = 1_000
-"""How many texts of a column are told apart."""
+"""The largest number of different texts of a column that are counted."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A stand-in for the paper's data: half-hourly electricity of Irish users, drawn instead of measured.
+"""Synthetic data like the paper's: half-hourly electricity of Irish users, drawn at random.
 
 A reading of user n on day d in half-hour h is, in the units of the trial's files,
 
@@ -8,7 +8,7 @@ where ``level`` is the user's long-run mean, ``calendar`` its month and day of w
 rhythm (all three average to the user's mean), and ``burst`` a skewed factor of mean 1 driven by a standard
 normal process ``z`` that remembers the last half-hours and the day. Whole days are missing, in runs.
 
-Figures of the trial (means, quantiles, shapes) are public and stand here as published; figures that no
+Figures of the trial (means, quantiles, shapes) are public and are used as published; figures that no
 publication gives (how users differ in rhythm, what businesses' days look like) are assumptions and say so.
 Users are independent given the calendar: a study of weather or of common shocks would find none.
 """

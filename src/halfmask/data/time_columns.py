@@ -166,7 +166,7 @@ def _interval_ended(table: Interpretation, day: str, clock: str) -> int:
 
     ``day`` and ``clock`` are columns of texts; they are the same column if it has both. The clocks of all rows must be
     ends of a day's intervals, and each of those must occur. A source that writes midnight as 24:00 of the day before
-    begins with it: then the first day has no other clock.
+    begins with it: then 24:00 is the only clock of the first day.
     """
     days, clocks = ([str(cell or "") for cell in table.sample(name).to_pylist()] for name in (day, clock))
     stamps = [(each, found[1]) for each, text in zip(days, clocks, strict=True) if (found := re.search(_STAMP, text))]

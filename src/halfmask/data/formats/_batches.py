@@ -28,8 +28,9 @@ def open_batches(asked: OpenRequest, read: ReadFile) -> StreamedTable:
             for batch in read(file):
                 odd = ", ".join(map(repr, sorted(set(batch.schema.names) ^ set(sample.column_names))))
                 if odd:
-                    message = f"{file}: its columns differ from those of {found.files[0]} ({odd})"
-                    raise SourceError(message, kind="differ", place=file)
+                    raise SourceError(
+                        f"{file}: its columns differ from those of {found.files[0]} ({odd})", kind="differ", place=file
+                    )
                 name = pa.array([file] * batch.num_rows, pa.string())
                 part = pa.Table.from_batches([batch]).append_column("filename", name)
                 yield from part.select(schema.names).cast(schema).to_batches()

@@ -61,13 +61,21 @@ class Tables(Format):
             return asked
         listed = ", ".join(map(repr, tables[:_LISTED])) or "none"
         if asked is not None:
-            message = f"{shown} has no table {asked!r} for `table`; it has {listed}"
-            raise OptionError(message, kind="missing", field="table", place=shown)
+            raise OptionError(
+                f"{shown} has no table {asked!r} for `table`; it has {listed}",
+                kind="missing",
+                field="table",
+                place=shown,
+            )
         if not tables:
             raise SourceError(f"{shown}: the database has no tables, so no readings", kind="empty", place=shown)
         if len(tables) > 1:
-            message = f"{shown} has {len(tables)} tables; name one with `table`: {listed}"
-            raise OptionError(message, kind="several", field="table", place=shown)
+            raise OptionError(
+                f"{shown} has {len(tables)} tables; name one with `table`: {listed}",
+                kind="several",
+                field="table",
+                place=shown,
+            )
         return tables[0]
 
 
@@ -125,8 +133,11 @@ class RowDatabase(Tables):
                 while rows := cursor.fetchmany(_FETCH):
                     yield names, rows
         except failures as error:
-            message = f"{self.shown(source)}: {headline(str(error))}; {self.remedy}"
-            raise SourceError(message, kind="database", place=self.shown(source)) from error
+            raise SourceError(
+                f"{self.shown(source)}: {headline(str(error))}; {self.remedy}",
+                kind="database",
+                place=self.shown(source),
+            ) from error
 
 
 def _type(column: Sequence[Any], fractions: bool) -> pa.DataType:

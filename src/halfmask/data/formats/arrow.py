@@ -33,5 +33,6 @@ def _batches(file: str) -> Iterator[pa.RecordBatch]:
                 opened.seek(0)
                 yield from pa.ipc.open_stream(opened)
     except (pa.ArrowException, OSError) as error:
-        message = f"{file}: not an Arrow file, or cut short; replace the file or leave it out"
-        raise SourceError(message, kind="damaged", place=file) from error
+        raise SourceError(
+            f"{file}: not an Arrow file, or cut short; replace the file or leave it out", kind="damaged", place=file
+        ) from error

@@ -38,5 +38,6 @@ def _batches(file: str) -> Iterator[pa.RecordBatch]:
                 schema = schema or batch.schema
                 yield batch
     except (ValueError, EOFError, OSError, pa.ArrowException) as error:
-        message = f"{file}: not an Avro file, or cut short; replace the file or leave it out"
-        raise SourceError(message, kind="damaged", place=file) from error
+        raise SourceError(
+            f"{file}: not an Avro file, or cut short; replace the file or leave it out", kind="damaged", place=file
+        ) from error

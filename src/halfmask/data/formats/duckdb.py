@@ -33,14 +33,20 @@ class DuckDBFile(Tables):
             try:
                 asked.connection.execute(f"ATTACH {literal(file)} AS attached (READ_ONLY); USE attached")
             except duckdb.Error as error:
-                message = f"{file}: {headline(str(error))}; check that it is a DuckDB file nobody writes to"
-                raise SourceError(message, kind="database", place=file) from error
+                raise SourceError(
+                    f"{file}: {headline(str(error))}; check that it is a DuckDB file nobody writes to",
+                    kind="database",
+                    place=file,
+                ) from error
         return super().open(asked)
 
     def tables(self, asked: OpenRequest) -> Mapping[str, str]:
         if not asked.found.files:
-            message = f"`db={MEMORY}` holds no tables: say with `sql` what to read, such as select * from 'x.csv'"
-            raise OptionError(message, kind="needed", field="sql")
+            raise OptionError(
+                f"`db={MEMORY}` holds no tables: say with `sql` what to read, such as select * from 'x.csv'",
+                kind="needed",
+                field="sql",
+            )
         names = asked.connection.execute(_TABLES).fetchall()
         return {
             (name if schema == "main" else f"{schema}.{name}"): f"{quote(schema)}.{quote(name)}"

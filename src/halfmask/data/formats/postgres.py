@@ -64,8 +64,9 @@ class Postgres(Tables):
                 yield cursor.fetch_record_batch()
         except (dbapi.Error, pa.ArrowException, OSError) as error:
             shown = self.shown(asked.found.source)
-            message = f"{shown}: {headline(str(error))}; check address, name, rights and query"
-            raise SourceError(message, kind="database", place=shown) from error
+            raise SourceError(
+                f"{shown}: {headline(str(error))}; check address, name, rights and query", kind="database", place=shown
+            ) from error
 
 
 def _column(field: pa.Field) -> str:

@@ -52,5 +52,6 @@ def _unpack(file: str, folder: str) -> None:
             with tarfile.open(file) as packed:
                 packed.extractall(folder, filter="data")
     except (zipfile.BadZipFile, tarfile.TarError, RuntimeError, NotImplementedError, OSError) as error:
-        message = f"{file}: cannot be unpacked ({error}); unpack it, and give the folder"
-        raise SourceError(message, kind="archive", place=file) from error
+        raise SourceError(
+            f"{file}: cannot be unpacked ({error}); unpack it, and give the folder", kind="archive", place=file
+        ) from error
