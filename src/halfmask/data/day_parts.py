@@ -35,10 +35,6 @@ class Slots:
     evidence: str
     beyond: tuple[str, ...] = ()
 
-    def without_beyond(self) -> "Slots":
-        """Return only the parts of a usual day."""
-        return Slots({n: offset for n, offset in self.offsets.items() if n not in self.beyond}, self.evidence)
-
 
 def slots(names: Sequence[str]) -> Slots | None:
     """Return those columns that are parts of a day, if together they make up a day; else None."""

@@ -43,11 +43,6 @@ class Long:
     columns: Columns
     guesses: tuple[Guess, ...] = ()
 
-    @property
-    def measured(self) -> Sequence[str]:
-        """Return the columns whose names may say what the readings measure."""
-        return [self.columns.value]
-
 
 @dataclass(frozen=True)
 class Wide:
@@ -66,11 +61,6 @@ class Wide:
     guesses: tuple[Guess, ...] = ()
     running: bool = False
 
-    @property
-    def measured(self) -> Sequence[str]:
-        """Return the columns whose names may say what the readings measure."""
-        return list(self.offsets) if self.user is None else []
-
 
 def recognise(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOptions) -> Long | Wide:
     """Return the shape of a table, by the names and types of its columns and by the options."""
@@ -86,7 +76,7 @@ def _moments(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOpt
     if len(named) < 3 or 2 * len(named) <= len(found) or options.time or options.value or options.date:
         return None
     written = None if all(map(is_iso, named)) else date_format("a name", named, options.date_format, lambda: (0, 0))
-    tz = options.tz or _own_clock(named)
+    tz = options.tz or clock_of("a name", [stretch_of(name) for name in named if is_zoned(name)])
     times = {name: _local(name, written.formats) if written else _instant(name, tz) for name in named}
     user, guess = user_of(raw, {name: kind for name, kind in found.items() if name not in times}, options)
     first, *_, last = times
@@ -101,11 +91,6 @@ def _local(text: str, formats: Sequence[str]) -> int:
     if moment is not None:
         return (moment - datetime(1970, 1, 1)) // timedelta(microseconds=1)
     raise ColumnError(f"the name of column {text!r} is not a time written {formats[0]}, as the others are", kind="name")
-
-
-def _own_clock(names: Sequence[str]) -> str:
-    """Return the clock that the offsets from UTC in columns' names show; UTC if they have none."""
-    return clock_of("a name", [stretch_of(name) for name in names if is_zoned(name)])
 
 
 def _instant(text: str, tz: str) -> int:
@@ -171,11 +156,11 @@ def _days(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOption
             "columns out, or name them by the clock that comes twice (02:00B)",
             kind="parts",
         )
-    parts = parts if running else parts.without_beyond()
+    offsets = {name: offset for name, offset in parts.offsets.items() if running or name not in parts.beyond}
     shape = Guess("shape", "a row a day", parts.evidence, "`value`")
     shown = "the file's name" if user.startswith("@") else user
     note = f"user = {shown}, time = {days[0]} and the column's name; {parts.evidence}"
-    return Wide(parts.offsets, user, days[0], note, (guess, shape), running)
+    return Wide(offsets, user, days[0], note, (guess, shape), running)
 
 
 def _filled(raw: SourceTable, names: Sequence[str]) -> list[str]:

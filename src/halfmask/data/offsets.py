@@ -53,7 +53,7 @@ def own_clock(raw: SourceTable, name: str, text: str, sample: Sequence[str]) -> 
     # The end of a text is quickly compared; what differs from the first rows is looked at with care.
     if len(offsets) == 1 and _SHORT.fullmatch(first) and raw.count([f"{text} NOT LIKE '%{first}'"]) == [0]:
         return fixed(_ahead(first))
-    return clock_of(name, list(_stretches(raw, text)), [*filter(None, map(_named, sample))])
+    return clock_of(name, list(_stretches(raw, text)), [zone for each in sample for zone in _NAMED.findall(each)])
 
 
 def clock_of(name: str, stretches: Sequence[Stretch], named: Sequence[str] = ()) -> str:
@@ -130,8 +130,3 @@ def _ahead(offset: str) -> int:
         return 0
     digits = f"{offset[1:].replace(':', '')}00"
     return (-1 if offset[0] == "-" else 1) * (int(digits[:2]) * 3600 + int(digits[2:4]) * 60)
-
-
-def _named(text: str) -> str | None:
-    found = _NAMED.search(text)
-    return found[1] if found else None

@@ -53,7 +53,9 @@ def open_panel(source: Any, options: ReadOptions | None = None, **said: Any) -> 
     shape = recognise(raw, table.kinds, chosen)
     table.guesses.extend(shape.guesses)
     panel = _long(table, shape) if isinstance(shape, Long) else _wide(table, shape)
-    panel = replace(panel, quantity=state_of(panel.unit, shape.measured))
+    sensors = [] if isinstance(shape, Long) or shape.user else list(shape.offsets)
+    measured = [shape.columns.value] if isinstance(shape, Long) else sensors
+    panel = replace(panel, quantity=state_of(panel.unit, measured))
     return differences(panel, step_of(head(panel))) if chosen.register else replace(panel, register=chosen.register)
 
 

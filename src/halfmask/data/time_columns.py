@@ -56,7 +56,7 @@ def time_rules(table: Interpretation, name: str, clock: str | None, *, running: 
         rule = _with_own_clock(table, name, replace(rule, name=name), texts(column))
     notes += [f"{name} holds both ends of an interval: its start is the time"] if spans else []
     table.notes.extend(notes)
-    evidence = written.evidence if written else _iso_evidence(kind)
+    evidence = written.evidence if written else "most texts are ISO times" if kind in TEXTS else "its type"
     shown = written.formats[0] if written else rule.unit or "ISO"
     table.guesses.append(Guess("times", shown, evidence, "`date_format`"))
     if rule.zoned:
@@ -157,10 +157,6 @@ def _date_format(table: Interpretation, name: str, kind: ColumnType, column: pa.
     return date_format(name, found, asked, whole) if found or asked else None
 
 
-def _iso_evidence(kind: ColumnType) -> str:
-    return "its type" if kind not in TEXTS else "most texts are ISO times"
-
-
 def _interval_ended(table: Interpretation, day: str, clock: str) -> int:
     """Return the length of the intervals whose ends a column has, in microseconds, with a note; 0 if they are not ends.
 
@@ -179,8 +175,7 @@ def _interval_ended(table: Interpretation, day: str, clock: str) -> int:
     of_day: dict[str, set[int]] = defaultdict(set)
     for each, stamp in stamps:
         of_day[each.partition(stamp)[0]].add(_minutes(stamp))
-    begins = next(iter(of_day.values())) == {24 * 60}
-    if begins:
+    if next(iter(of_day.values())) == {24 * 60}:
         return 0
     table.notes.append(
         f"{clock} runs to 24:00 and never has 00:00: the ends of intervals of {times[0]} min, "

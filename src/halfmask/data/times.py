@@ -106,8 +106,8 @@ class TimeRule:
             return ""
         if self.formats:
             return parsed(column, self.formats, "CAST")
-        form = iso_form(found)
-        if form is None:
+        forms = {_iso_form(text) for text in found}
+        if len(forms) != 1 or not (form := forms.pop()):
             return ""
         fixed = f"CASE WHEN strlen({column}) = {len(found[0])} THEN {column} ELSE 'no time' END"
         micros = f"epoch_us(strptime({fixed}, {literal(form)}))"
@@ -203,13 +203,8 @@ def _plausible(count: str, per_second: int, micros: str, cast: str) -> str:
 _ISO = re.compile(r"\d{4}-\d\d-\d\d(?:(?P<mark>[T ])\d\d:\d\d(?P<seconds>:\d\d)?(?P<zone>Z|[+-]\d\d:\d\d)?)?")
 
 
-def iso_form(found: Sequence[str]) -> str | None:
-    """Return the strptime format of ISO times that are all written alike, without fractions; None if they are not."""
-    forms = {_iso_form(text) for text in found}
-    return forms.pop() if len(forms) == 1 else None
-
-
 def _iso_form(text: str) -> str | None:
+    """Return the strptime format of an ISO time without fractions; None for other texts."""
     if not (match := _ISO.fullmatch(text)):
         return None
     mark, seconds, zone = match["mark"] or "", match["seconds"], match["zone"] or ""

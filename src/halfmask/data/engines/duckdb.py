@@ -260,7 +260,9 @@ class StreamedTable(DuckDBTable):
         batches: Callable[[pa.Schema], Iterator[pa.RecordBatch]],
         more: Sequence[pa.Field] = (),
     ) -> None:
-        self._first, self._batches, self._more = sample, batches, more
+        self._first = sample
+        self._batches = batches
+        self._more = more
         super().__init__(connection, source, lambda _: STREAMED)
 
     def _look(self) -> pa.Table:
