@@ -40,7 +40,7 @@ def sniff(found: SourceFiles, asked: str) -> tuple[Format, SourceFiles]:
 
 
 def _of_folder(files: tuple[str, ...], asked: str) -> list[str]:
-    """The files of a folder that may hold readings of the format, by their names."""
+    """Return the files of a folder that may hold readings in the format, by their names."""
     extensions = set() if asked == AUTO else set(formats()[asked].extensions)
     named = [(file, form) for file in files if (form := by_extension(file))]
     wanted = [
