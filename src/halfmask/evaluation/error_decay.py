@@ -1,4 +1,4 @@
-"""How the global error falls with the number of users: the theorem's condition, measured."""
+"""How the global error falls with the number of users, which tests the theorem's condition."""
 
 from typing import Any, NamedTuple
 
@@ -19,11 +19,11 @@ class Decay(NamedTuple):
 
 
 def decay_exponent(sizes: npt.ArrayLike, global_means: npt.ArrayLike) -> Decay:
-    """Least-squares slope d of log E = c + d log N over samples of N users with mean global error E.
+    """Return the least-squares slope d of log E = c + d log N, over samples of N users with mean global error E.
 
-    Independent noise of mean 0 cancels as N^(-1/2), so d is about -1/2 for sums, means and variances; if noise does
-    not cancel, d is near 0. Errors of exactly 0 are left out; samples count equally, whatever
-    their size, and the standard error takes them as independent.
+    Independent noise of mean 0 cancels as N^(-1/2), so d is about -1/2 for sums, means and variances; if noise does not
+    cancel, d is near 0. Errors of exactly 0 are left out. Samples have equal weight for any size, and the standard
+    error assumes that they are independent.
     """
     users, errors = np.asarray(sizes, float), np.asarray(global_means, float)
     if users.shape != errors.shape:
@@ -43,7 +43,7 @@ def decay_exponent(sizes: npt.ArrayLike, global_means: npt.ArrayLike) -> Decay:
 
 
 def decay_of(metrics: npt.NDArray[np.floating[Any]], users: IntArray) -> Decay | None:
-    """The exponent of a study, by its samples of all settings with noise: the median of their mean errors at each size.
+    """Return the exponent of a study, from the median of the mean errors of all settings with noise at each size.
 
     None if there are fewer than three sizes, or an error is 0 or not finite.
     """
@@ -57,10 +57,10 @@ def decay_of(metrics: npt.NDArray[np.floating[Any]], users: IntArray) -> Decay |
 
 
 def verdict(aggregate: str, exponent: float) -> str:
-    """What the exponent says about an aggregate, in a sentence.
+    """Return a sentence on what the exponent means for an aggregate.
 
-    Noise cancels in sums, means and variances alone. Another aggregate may come closer all the same if it grows with
-    the number of users itself, as the maximum of a heavy-tailed panel does.
+    Noise cancels only in sums, means and variances. The error of another aggregate may also fall, if its true value
+    grows with the number of users, as the maximum of a heavy-tailed panel does.
     """
     measured = f"global error of {aggregate} goes with the number of users to the power {exponent:.2f}"
     if aggregate not in ANALYTIC:

@@ -1,4 +1,4 @@
-"""Which error function a dataset asks for: `relative`, the paper's, breaks where denominators are near zero."""
+"""The error function that suits a dataset; ``relative``, the paper's, fails if denominators are near zero."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -7,15 +7,15 @@ from halfmask.evaluation.metrics import ErrorFunction
 from halfmask.profiles.profile import Profile
 
 SPARSE = 0.05
-"""Share of zeros from which relative errors leave too much out."""
+"""Share of zeros above which relative errors leave out too many readings."""
 AskedError = Literal["auto", "relative", "scaled"]
 
 
 def unfit_for_relative(profile: Profile) -> str | None:
-    """Why relative errors do not suit the readings; None if they do.
+    """Return why relative errors do not suit the readings; None if they do.
 
-    Zeros are left out of relative errors; readings of both signs cancel in totals, whose relative error is then
-    divided by next to nothing.
+    Relative errors leave out zeros. Readings of both signs cancel in totals, so the relative error of a total is
+    divided by almost nothing.
     """
     readings = max(profile.readings, 1)
     zeros, negatives = int(profile.rows["zeros"].sum()), int(profile.rows["negatives"].sum())
@@ -25,14 +25,14 @@ def unfit_for_relative(profile: Profile) -> str | None:
 
 
 def error_function(asked: AskedError, profile: Profile) -> ErrorFunction:
-    """The error function asked for; of ``auto``, the one that suits the readings."""
+    """Return the requested error function; for ``auto``, the one that suits the readings."""
     if asked != "auto":
         return asked
     return "relative" if unfit_for_relative(profile) is None else "scaled"
 
 
 def taken(error: ErrorFunction, why: str | None) -> str | None:
-    """What a reader should know of the choice; None if the paper's error suits."""
+    """Return a note on the choice of error function; None if relative errors suit the data."""
     if why is None:
         return None
     if error == "scaled":
@@ -41,11 +41,11 @@ def taken(error: ErrorFunction, why: str | None) -> str | None:
 
 
 def warnings_of(about: Mapping[str, Any]) -> list[str]:
-    """What goes with every result that says this about itself: that relative errors were forced on unfit data."""
+    """Return the warnings for a result with this description: that relative errors were forced on unfit data."""
     why = about.get("unfit_for_relative")
     return [forced(why)] if why and about.get("error", "relative") == "relative" else []
 
 
 def forced(why: str) -> str:
-    """The warning that goes with every result of relative errors if they do not suit."""
+    """Return the warning for results with relative errors on data unfit for them."""
     return f"{why}, yet errors are relative: they are measured where readings are far from zero alone, and mislead"

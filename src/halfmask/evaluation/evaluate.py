@@ -1,4 +1,4 @@
-"""Settings x subsets -> a study, by either method."""
+"""Evaluate a grid of settings on subsets of users, by either method, and return a study."""
 
 import os
 from collections.abc import Callable
@@ -45,10 +45,13 @@ def evaluate_grid(
 ) -> Study:
     """Evaluate every setting of a grid on random subsets of users. See `evaluate_analytic` and `evaluate_direct`.
 
-    A grid given as text may hold the word ``auto``, which means `auto_grid` of this profile and these subsets.
-    The experiment says on whom and how; None for the defaults of `Experiment.on` this profile.
-
-    ``advance(done, all)`` hears of settings (analytic) or readings (direct).
+    ``grid``                    a grid, or text in which ``auto`` stands for `auto_grid` of this profile and these
+                                subsets
+    ``experiment``              subsets and method; by default those of `Experiment.on`
+    ``panel``                   the readings, required by the direct method
+    ``summary``                 compute local metrics only for settings that keep the constraint (analytic method)
+    ``checkpoint``, ``resume``  as in `evaluate_direct`
+    ``advance``                 progress callback ``(done, all)``, in settings (analytic) or readings (direct)
     """
     if not population(profile):
         raise OptionError("the profile has no usable reading")
@@ -107,7 +110,10 @@ def evaluate_grid(
 
 
 def _zero_periods(profile: Profile, subsets: list[Subset], tried: Experiment) -> int:
-    """Periods of all subsets whose aggregate is zero, as far as it follows from sums: they lack a relative error."""
+    """Return the number of periods of all subsets whose aggregate is zero, so that they have no relative error.
+
+    Only aggregates that follow from sums are counted.
+    """
     if tried.error != "relative" or tried.aggregate not in ANALYTIC:
         return 0
     held = (sums[sums[:, 0] > 0] for sums in period_sums(profile, subsets))
@@ -115,7 +121,7 @@ def _zero_periods(profile: Profile, subsets: list[Subset], tried: Experiment) ->
 
 
 def findings(study: Study) -> list[str]:
-    """What a reader should know of a study besides its numbers."""
+    """Return notes on a study: what a reader should know besides its numbers."""
     choice = taken(study.experiment.error, study.about.get("unfit_for_relative"))
     told = [*averaged(study.about), *([] if choice is None else [choice])]
     if (few := int(study.users.max())) < SMALL and list(study.experiment.sizes) == default_sizes(few):
@@ -159,7 +165,10 @@ def _decimals(steps: list[list[float]]) -> str:
 
 
 def _grids_own(study: Study) -> str:
-    """That no setting breaks the constraint; and by how much the noise could grow, as errors grow in proportion."""
+    """Return a note that no setting breaks the constraint, and how much larger the noise could be.
+
+    The latter assumes that errors are proportional to the noise.
+    """
     limit, (mean, std) = Constraint(), pooled(study.metrics)
     with np.errstate(divide="ignore"):
         room = float(min(np.min(limit.max_mean / mean), np.min(limit.max_std / std)))

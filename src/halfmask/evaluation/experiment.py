@@ -1,4 +1,4 @@
-"""The experiment: what a study tried and on whom, one value that study, menu, mix and card carry."""
+"""The experiment: what a study evaluated and on which users; studies, menus, mixes and cards contain it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ Method = Literal["analytic", "direct"]
 
 @dataclass(frozen=True)
 class Experiment:
-    """How samples were made; two results can be compared where theirs are equal.
+    """How samples were made; two results can be compared if their experiments are equal.
 
-    ``grid``         the settings, as they were asked for
-    ``sizes``        users in the subsets, the smallest first
-    ``repeats``      subsets of each size
+    ``grid``         name of the settings, as requested
+    ``sizes``        numbers of users in the subsets, ascending
+    ``repeats``      number of subsets of each size
     ``seed``         of subsets and noise
     ``aggregate``    of a period's readings
     ``error``        the error function, relative or scaled
-    ``period``       what an aggregate covers
+    ``period``       the time that an aggregate covers
     ``method``       analytic or direct
     ``fingerprint``  of the data
     """
@@ -50,7 +50,10 @@ class Experiment:
         error: ErrorFunction = "relative",
         method: Method = "analytic",
     ) -> "Experiment":
-        """On the people of this profile; ``sizes`` as `parse_sizes` takes them; None: the aggregate that suits it."""
+        """Return an experiment on the users of this profile.
+
+        ``sizes`` are as in `parse_sizes`. If ``aggregate`` is None, the one that suits the profile is used.
+        """
         return cls(
             grid, tuple(parse_sizes(sizes, population(profile))), repeats, seed,
             aggregate or default_aggregate(profile), error,
@@ -59,7 +62,7 @@ class Experiment:
 
     @classmethod
     def of(cls, about: Mapping[str, Any]) -> "Experiment":
-        """From what a file says of itself; what it does not say is the default."""
+        """Return the experiment in a file's description; missing fields have their defaults."""
         default = cls()
         return cls(
             grid=str(about.get("grid", default.grid)),
@@ -74,7 +77,7 @@ class Experiment:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """As files hold it: the method is called engine there."""
+        """Return the experiment as files contain it, with the method named "engine"."""
         plain = {**vars(self), "sizes": list(self.sizes), "engine": self.method}
         del plain["method"]
         return plain

@@ -1,8 +1,8 @@
-"""The six metrics of a sample, as functions of arrays: mean, standard deviation and entropy of errors.
+"""The six metrics of a sample, as functions of arrays: mean, standard deviation and entropy of local and global errors.
 
-Two error functions. ``relative`` is the paper's: |(m - s)/s|, which needs s != 0. ``scaled`` divides by a typical size
-instead, the user's mean |s| for the local error and the mean |g(S_t)| over periods for the global one, so that zeros
-stay in.
+There are two error functions. ``relative`` is the paper's: |(m - s)/s|, for s != 0. ``scaled`` divides by a typical
+size instead, so that zeros are included: by the user's mean |s| for the local error, and by the mean |g(S_t)| over
+periods for the global error.
 """
 
 from typing import Literal, NamedTuple
@@ -22,8 +22,9 @@ LOCAL, GLOBAL = slice(LOCAL_MEAN, GLOBAL_MEAN), slice(GLOBAL_MEAN, len(METRICS))
 
 WIDTH = 0.001
 GUARD = 1e-9
-"""Share of a bin by which its edges are moved down: an error of 0.029 belongs to the bin it opens, although
-0.029/0.001 in floating point may come out a little below 29."""
+"""Share of a bin by which its edges are moved down. An error of 0.029 thus belongs to the bin that begins there,
+although 0.029/0.001 in floating point may be slightly below 29.
+"""
 
 
 class Summary(NamedTuple):
@@ -43,9 +44,10 @@ def check_error_function(name: str) -> None:
 
 
 def local_error(masked: npt.ArrayLike, readings: npt.ArrayLike, scale: npt.ArrayLike | None = None) -> FloatArray:
-    """|m - s| / |s| of the readings that are present and not zero; with ``scale``, |m - s| / scale if scale is not 0.
+    """Return |m - s| / |s| of the readings that are present and not zero; with ``scale``, |m - s| / scale if scale is
+    not 0.
 
-    ``scale`` is each reading's divisor (of one user: one number). The result is as long as there are errors.
+    ``scale`` is each reading's divisor, or one number for all. The result contains only readings with an error.
     """
     values = np.asarray(readings, float)
     divisor = np.abs(values) if scale is None else np.broadcast_to(np.asarray(scale, float), values.shape)
@@ -53,10 +55,10 @@ def local_error(masked: npt.ArrayLike, readings: npt.ArrayLike, scale: npt.Array
 
 
 def global_error(masked: npt.ArrayLike, true: npt.ArrayLike, scale: float | None = None) -> FloatArray:
-    """|g(M_t) - g(S_t)| / |g(S_t)| of each period whose total is not zero; with ``scale``, divided by it.
+    """Return |g(M_t) - g(S_t)| / |g(S_t)| of each period whose aggregate is not zero; with ``scale``, divided by it
+    instead.
 
-    A period without readings has NaN for its aggregate, and no error. How many were left out is the difference of
-    the lengths.
+    A period without readings has a NaN aggregate, and no error. The result contains only periods with an error.
     """
     totals = np.asarray(true, float)
     divisor = np.abs(totals) if scale is None else np.full(totals.shape, float(scale))
@@ -64,13 +66,13 @@ def global_error(masked: npt.ArrayLike, true: npt.ArrayLike, scale: float | None
 
 
 def global_scale(true: npt.ArrayLike) -> float:
-    """What ``scaled`` divides global errors by: mean |g(S_t)| over the periods that have an aggregate."""
+    """Return the divisor of global errors for ``scaled``: mean |g(S_t)| over the periods that have an aggregate."""
     totals = np.abs(np.asarray(true, float))
     return float(totals[np.isfinite(totals)].mean()) if np.isfinite(totals).any() else 0.0
 
 
 def _ratio(masked: FloatArray, true: FloatArray, divisor: FloatArray) -> FloatArray:
-    """A masked value beyond the largest number has an infinite error, never NaN."""
+    """Return the errors; infinite, never NaN, if a masked value is beyond the largest float."""
     held = np.isfinite(true) & np.isfinite(divisor) & (divisor > 0)
     with np.errstate(over="ignore", invalid="ignore"):
         ratio: FloatArray = np.abs(masked[held] - true[held]) / divisor[held]
@@ -79,31 +81,35 @@ def _ratio(masked: FloatArray, true: FloatArray, divisor: FloatArray) -> FloatAr
 
 
 def bins_of(errors: npt.ArrayLike, width: float = WIDTH) -> FloatArray:
-    """The number k of the bin [k width, (k+1) width) of each error, as a float: no error is too large for it."""
+    """Return the number k of the bin [k width, (k+1) width) of each error, as a float, which is large
+    enough for any error.
+    """
     with np.errstate(over="ignore"):
         return np.floor(np.asarray(errors, float) / width + GUARD)
 
 
 def entropy(errors: npt.ArrayLike, width: float = WIDTH) -> float:
-    """Plug-in Shannon entropy in bits, -sum p_k log2 p_k, of the histogram of errors with bins [k width, (k+1) width).
+    """Return the plug-in Shannon entropy in bits, -sum p_k log2 p_k, of the errors' histogram with bins [k width, (k+1)
+    width).
 
-    Biased low if there are fewer errors than bins, as in the paper. Without any error: an OptionError.
+    It is biased low if there are fewer errors than bins, as in the paper. An OptionError is raised if there is no
+    error.
     """
     _, counts = np.unique(bins_of(errors, width), return_counts=True)
     return entropy_of_counts(counts)
 
 
 def entropy_of_counts(counts: npt.ArrayLike) -> float:
-    """log2 n - (1/n) sum_k n_k log2 n_k over the bins' counts n_k.
+    """Return log2 n - (1/n) sum_k n_k log2 n_k for the bins' counts n_k.
 
-    Bins are added up by their count, so that the result does not depend on their order, to the last bit.
+    Equal counts are added up first, so that the result does not depend on the order of bins, to the last bit.
     """
     filled = np.asarray(counts, np.int64)
     return entropy_of_spectrum(*np.unique(filled[filled > 0], return_counts=True))
 
 
 def entropy_of_spectrum(count: IntArray, bins: IntArray) -> float:
-    """The same from how many ``bins`` have each ``count``; counts ascend."""
+    """Return `entropy_of_counts` from the number of ``bins`` with each ``count``; counts ascend."""
     total = int((count * bins).sum())
     if not total:
         raise OptionError(
@@ -114,7 +120,7 @@ def entropy_of_spectrum(count: IntArray, bins: IntArray) -> float:
 
 
 def summary(errors: npt.ArrayLike, width: float = WIDTH) -> Summary:
-    """Mean, population standard deviation (divisor n) and entropy of errors."""
+    """Return mean, population standard deviation (divisor n) and entropy of errors."""
     held = np.asarray(errors, float)
     if not held.size:
         raise OptionError("no errors to sum up: no reading or period has one; try the scaled error", kind="empty")

@@ -1,4 +1,4 @@
-"""Which users a sample is made of: random subsets of growing size, the same for every setting."""
+"""The users of each sample: random subsets of several sizes, the same for all settings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from halfmask.profiles.quality import too_large
 from halfmask.streams import stream
 
 SMALL = 100
-"""Users below which subsets of 50 hold most of them, or all."""
+"""Number of users below which subsets of 50 would contain most or all of them."""
 
 
 @dataclass(frozen=True)
 class Subset:
-    """Users of one sample: ``rows`` of the profile, drawn without replacement; ``users`` is how many they are."""
+    """Users of one sample: ``rows`` of the profile, drawn without replacement, with ``users`` in total."""
 
     size: int
     repeat: int
@@ -27,18 +27,19 @@ class Subset:
 
 
 def eligible(profile: Profile) -> IntArray:
-    """The rows that have a usable reading."""
+    """Return the rows that have a usable reading."""
     return np.flatnonzero(profile.rows["readings"] > 0)
 
 
 def population(profile: Profile) -> int:
-    """How many users have a usable reading."""
+    """Return the number of users with a usable reading."""
     return int((profile.rows["members"] - profile.rows["empty"]).sum())
 
 
 def default_sizes(users: int) -> list[int]:
-    """50, 100, ..., 500, 1000, 1500, ..., up to and including all users; half and all of fewer than `SMALL`, so that
-    subsets differ.
+    """Return 50, 100, ..., 500, 1000, 1500, ..., and the number of all users.
+
+    For fewer than `SMALL` users, return half and all of them, so that subsets differ.
     """
     if users < SMALL:
         return sorted({-(-users // 2), users})
@@ -47,7 +48,9 @@ def default_sizes(users: int) -> list[int]:
 
 
 def parse_sizes(given: str | Sequence[int | str], users: int) -> list[int]:
-    """``default``, ``all`` (the whole population alone) or a list such as ``50,100,all``, as text or as a list."""
+    """Return the sizes for ``default``, ``all`` (only the whole population), or a list such as
+    ``50,100,all``, as text or list.
+    """
     text = given if isinstance(given, str) else ",".join(map(str, given))
     if text == "default":
         return default_sizes(users)
@@ -66,8 +69,10 @@ def parse_sizes(given: str | Sequence[int | str], users: int) -> list[int]:
 
 
 def draw_subsets(profile: Profile, sizes: Sequence[int], repeats: int, seed: int) -> list[Subset]:
-    """One subset for each size and repeat, each drawn from its own stream: sizes can come and go without
-    changing the others. Of a bucketed profile, whole buckets are drawn until they hold ``size`` users.
+    """Return one subset per size and repeat, each drawn from its own stream, so that adding sizes does not change
+    others.
+
+    For a bucketed profile, whole buckets are drawn until they contain ``size`` users.
     """
     if repeats < 1:
         raise OptionError(f"repeats {repeats} is below 1")

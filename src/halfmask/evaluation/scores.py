@@ -1,7 +1,7 @@
 """Privacy and utility of samples: the six metrics, normalised and weighted (method: sections 3 and 4).
 
-q = a1 mean + a2 std + a3 entropy of the local error,          each divided by its normaliser
-u = 1 - (g1 mean + g2 std + g3 entropy of the global error)
+q = a1 mean + a2 std + a3 entropy of the local error,          each divided by its normaliser u = 1 - (g1 mean + g2 std
++ g3 entropy of the global error)
 """
 
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ Metrics = npt.NDArray[np.floating]
 
 @dataclass(frozen=True)
 class Weights:
-    """How much each metric counts: of the local error for privacy, of the global error for utility."""
+    """Weights of the metrics: of the local error for privacy, of the global error for utility."""
 
     privacy: tuple[float, float, float] = (0.2, 0.4, 0.4)
     utility: tuple[float, float, float] = (0.6, 0.2, 0.2)
 
     def __str__(self) -> str:
-        """Six numbers, as `parse_weights` reads them."""
+        """Return six numbers, in the format of `parse_weights`."""
         return ",".join(map(number_text, (*self.privacy, *self.utility)))
 
     def __post_init__(self) -> None:
@@ -37,7 +37,7 @@ class Weights:
 
 
 def parse_weights(text: str | None) -> Weights | None:
-    """Six numbers: three of privacy, three of utility. None where nothing is given."""
+    """Return weights from six numbers, three of privacy and three of utility; None without text."""
     if text is None:
         return None
     try:
@@ -51,16 +51,17 @@ def parse_weights(text: str | None) -> Weights | None:
 
 @dataclass(frozen=True)
 class Constraint:
-    """Settings whose pooled global error is not below both are left out."""
+    """Upper bounds on a setting's pooled global error; settings that do not stay below both are left out."""
 
     max_mean: float = 0.1
     max_std: float = 0.1
 
 
 def pooled(metrics: Metrics, of: tuple[int, int] = (GLOBAL_MEAN, GLOBAL_STD)) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation of the global errors, or local ones, pooled over all samples of each setting.
+    """Return mean and standard deviation of the errors of each setting, pooled over all samples.
 
-    Pooled mean = mean of sample means; pooled variance = mean of (std^2 + mean^2) minus pooled mean squared.
+    The pooled mean is the mean of sample means; the pooled variance is the mean of (std^2 + mean^2) minus the pooled
+    mean squared. ``of`` are the columns of mean and deviation, by default those of global errors.
     """
     mean, std = (metrics[..., column].astype(float) for column in of)
     centre = mean.mean(axis=1)
@@ -70,13 +71,15 @@ def pooled(metrics: Metrics, of: tuple[int, int] = (GLOBAL_MEAN, GLOBAL_STD)) ->
 
 
 def passing(metrics: Metrics, constraint: Constraint) -> BoolArray:
-    """Which settings keep the constraint."""
+    """Return which settings keep the constraint."""
     mean, std = pooled(metrics)
     return (mean < constraint.max_mean) & (std < constraint.max_std)
 
 
 def normalisers(metrics: Metrics, kept: BoolArray) -> FloatArray:
-    """The largest of each of the six metrics over all samples of the settings that pass."""
+    """Return the largest value of each of the six metrics, over all samples of the settings that keep
+    the constraint.
+    """
     if not kept.any():
         raise OptionError(
             "no setting keeps the constraint on the global error: raise it, or add settings with less noise"
@@ -88,16 +91,16 @@ def normalisers(metrics: Metrics, kept: BoolArray) -> FloatArray:
 
 
 def privacy(metrics: Metrics, largest: FloatArray, weights: Weights) -> FloatArray:
-    """q of each sample, in [0, 1] for settings that pass."""
+    """Return q of each sample, in [0, 1] for settings that keep the constraint."""
     return _weighted(metrics[..., LOCAL], largest[LOCAL], weights.privacy)
 
 
 def utility(metrics: Metrics, largest: FloatArray, weights: Weights) -> FloatArray:
-    """u of each sample, in [0, 1] for settings that pass."""
+    """Return u of each sample, in [0, 1] for settings that keep the constraint."""
     return np.asarray(1 - _weighted(metrics[..., GLOBAL], largest[GLOBAL], weights.utility))
 
 
 def _weighted(metrics: Metrics, largest: FloatArray, weights: tuple[float, float, float]) -> FloatArray:
-    """sum_k w_k metric_k / largest_k, metric by metric: a study of millions of samples is passed over once for each."""
+    """Return sum_k w_k metric_k / largest_k, metric by metric to save memory in studies of millions of samples."""
     with np.errstate(over="ignore", invalid="ignore"):  # settings that break the constraint may have infinite errors
         return np.asarray(sum(metrics[..., k] * (weights[k] / largest[k]) for k in range(3)))

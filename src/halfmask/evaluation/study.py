@@ -1,6 +1,6 @@
-"""A study: settings x samples -> six metrics, and its file.
+"""A study: six metrics for each setting and sample, and its file.
 
-`study.parquet` has one row a sample; a study of very many settings may be summed up instead, one row a setting.
+`study.parquet` has one row per sample; a summary, for studies of very many settings, has one row per setting.
 """
 
 from collections.abc import Iterator, Mapping
@@ -36,7 +36,9 @@ FORMAT = "halfmask study"
 VERSION = 1
 _SETTINGS_AT_ONCE = 4096
 _FEW_VALUES = ("setting", "mechanism", "parameters.list.element", "users", "repeat")
-"""Columns that repeat themselves. A dictionary of a metric would be as long as the column, and most of the writing."""
+"""Columns with repeated values, which are stored with a dictionary. For metrics, a dictionary would be
+as long as the column.
+"""
 
 
 SCORES = ("privacy_median", "privacy_p10", "utility_median", "utility_p10")
@@ -44,10 +46,10 @@ SCORES = ("privacy_median", "privacy_p10", "utility_median", "utility_p10")
 
 @dataclass(frozen=True, eq=False)
 class Study(Result):
-    """Metrics (settings, samples, 6) with the users and the repeat of each sample.
+    """Metrics (settings, samples, 6), with number of users and repeat of each sample.
 
-    A summary has one sample per setting, its pooled metrics, of 0 users; ``scores`` are then medians and tenth
-    percentiles of privacy and utility by the names in `SCORES`, NaN if a setting breaks the constraint.
+    A summary has one sample per setting, with 0 users and the pooled metrics. Its ``scores`` are medians and 10th
+    percentiles of privacy and utility, by the names in `SCORES`; NaN if a setting breaks the constraint.
     """
 
     grid: Grid
@@ -59,7 +61,7 @@ class Study(Result):
 
     @property
     def experiment(self) -> Experiment:
-        """What was tried, and on whom."""
+        """What was evaluated, and on which users."""
         return Experiment.of(self.about)
 
     def __eq__(self, other: object) -> bool:
@@ -72,7 +74,9 @@ class Study(Result):
 
     @classmethod
     def read(cls, path: str | Path) -> "Study":
-        """The study in a file; settings whose samples differ in number are a FileFormatError that names one."""
+        """Return the study in a file; raise a FileFormatError if it is damaged or settings differ in
+        their number of samples.
+        """
         table, about = read_study(path)
         try:
             return _regrouped(table, about)
@@ -84,7 +88,7 @@ class Study(Result):
             ) from error
 
     def write(self, path: str | Path) -> None:
-        """Write `study.parquet`, some thousand settings at once; the same study gives the same bytes."""
+        """Write `study.parquet`; equal studies give equal bytes."""
         with (
             whole_file(path) as temporary,
             pq.ParquetWriter(temporary, _schema(self), compression="zstd", use_dictionary=list(_FEW_VALUES)) as writer,
@@ -93,11 +97,11 @@ class Study(Result):
                 writer.write_table(table)
 
     def to_arrow(self) -> pa.Table:
-        """The table of its file: one row per sample, or one per setting of a summary."""
+        """Return the table of its file: one row per sample, or one per setting for a summary."""
         return pa.concat_tables(list(_tables(self))).combine_chunks()
 
     def points(self) -> list[tuple[float, float]]:
-        """Median utility at each level of median privacy, in twenty levels, by the default weights."""
+        """Return median privacy and utility in each of twenty levels of median privacy, by the default weights."""
         if self.scores is None:
             kept = passing(self.metrics, Constraint())
             if not kept.any():
@@ -112,7 +116,7 @@ class Study(Result):
 
 
 def _tables(study: Study) -> Iterator[pa.Table]:
-    """The rows of a study, some thousand settings at once."""
+    """Yield the samples as tables, some thousand settings at a time."""
     schema, samples, texts, start = _schema(study), len(study.users), study.grid.texts(), 0
     for block in study.grid.blocks:
         for first in range(0, len(block), _SETTINGS_AT_ONCE):
@@ -132,7 +136,7 @@ def _tables(study: Study) -> Iterator[pa.Table]:
 
 
 def _regrouped(table: pa.Table, about: dict[str, Any]) -> Study:
-    """A table of samples as arrays."""
+    """Return the study in a table of samples."""
     if not table.num_rows:
         raise ValueError("no rows")
     first, order, samples = groups(table)
@@ -154,7 +158,9 @@ def _regrouped(table: pa.Table, about: dict[str, Any]) -> Study:
 
 
 def _in_one_order(table: pa.Table, every: IntArray, samples: int) -> IntArray:
-    """Rows such that all settings have the same subsets in the same order: the file's, or else by users and repeat."""
+    """Return rows in an order in which all settings have the same subsets: the file's order, or else by
+    users and repeat.
+    """
     of = {name: np.asarray(table[name]) for name in ("users", "repeat")}
 
     def same(rows: IntArray) -> bool:
@@ -170,7 +176,9 @@ def _in_one_order(table: pa.Table, every: IntArray, samples: int) -> IntArray:
 
 
 def _blocks(named: pa.Table) -> tuple[Block, ...]:
-    """Runs of settings of one mechanism, with equally many parameters and the same inner setting."""
+    """Return consecutive settings of one mechanism, with equally many parameters and the same inner
+    setting, as blocks.
+    """
     texts, mechanisms = (named[name].to_pylist() for name in ("setting", "mechanism"))
     inner = [text.partition("/")[2] for text in texts]
     parameters = named["parameters"].combine_chunks()
@@ -188,7 +196,10 @@ def _blocks(named: pa.Table) -> tuple[Block, ...]:
 
 
 def groups(table: pa.Table) -> tuple[IntArray, IntArray | None, int]:
-    """First row of each setting, the order that puts its rows together (None: they are), and its number of rows."""
+    """Return each setting's first row, an order that puts its rows together, and its number of rows.
+
+    The order is None if they already are together.
+    """
     column = table.column("setting")
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
@@ -245,7 +256,7 @@ def summed_up(study: Study, weights: Weights | None = None, constraint: Constrai
 
 
 def read_study(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
-    """The table of a study or of a summary, and what it says about itself (``form`` is the kind)."""
+    """Return the table of a study or summary, and its description, in which ``form`` says which of the two it is."""
     return read_table(path, FORMAT, VERSION, "halfmask evaluate")
 
 
@@ -264,7 +275,9 @@ def _schema(study: Study) -> pa.Schema:
 def _setting_columns(
     texts: list[str], start: int, mechanism: str, parameters: npt.NDArray[np.float64], rows: IntArray, times: int
 ) -> dict[str, pa.Array]:
-    """Text, mechanism and parameters of the given rows of a block that starts at ``start``, each ``times`` times."""
+    """Return text, mechanism and parameters of the given rows of a block that starts at ``start``, each
+    ``times`` times.
+    """
     names = pa.array([texts[start + row] for row in rows], pa.string())
     place, count = np.repeat(np.arange(len(rows), dtype=np.int32), times), parameters.shape[1]
     offsets = pa.array(np.arange(len(place) + 1, dtype=np.int32) * count)
@@ -276,7 +289,7 @@ def _setting_columns(
 
 
 def _pooled(metrics: npt.NDArray[np.float64]) -> list[npt.NDArray[np.float64]]:
-    """Each metric over all samples of a setting: pooled mean and deviation, mean entropy."""
+    """Return each metric over all samples of a setting: pooled mean and deviation, and mean entropy."""
     found = {}
     found[LOCAL_MEAN], found[LOCAL_STD] = pooled(metrics, (LOCAL_MEAN, LOCAL_STD))
     found[GLOBAL_MEAN], found[GLOBAL_STD] = pooled(metrics)

@@ -1,10 +1,12 @@
-"""How many users bring the mean relative error of an aggregate to a wanted accuracy, on values 0.1 + 2 Beta(1, 3).
+"""How many users reduce the mean relative error of an aggregate to a wanted accuracy, for values 0.1 + 2 Beta(1, 3).
 
 Sums, means and corrected variances have a formula. Their error is the mean of N independent terms, normal for large N,
-so E|error| / g(S) = sqrt(2 v / (pi N)) / g with v the variance of one user's term and g the mean or the variance of the
-values. Solved for N, it is short by less than a user for sums and by a few for variances, at any accuracy.
+so E|error| / g(S) = sqrt(2 v / (pi N)) / g, with v the variance of one user's term and g the mean or the variance of
+the values. Solved for N, the result is too small by less than one user for sums, and by a few for variances, at any
+accuracy.
 
-Everything else is estimated from drawn errors: where their mean crosses the accuracy, with an interval.
+For other aggregates, the number is estimated from drawn errors: the point at which their mean crosses the accuracy,
+with an interval.
 """
 
 import math
@@ -18,18 +20,18 @@ from halfmask.mechanisms.setting import PrivacySetting
 
 BASE, WIDTH, BETA = 0.1, 2.0, (1, 3)
 MOST = 2**18
-"""The most users who are drawn for an estimate."""
+"""Largest number of users drawn for an estimate."""
 REACH, POINTS = 3.0, 9
-"""A crossing is looked for from a third to three times the users at which it was first seen, at this many sizes."""
+"""The crossing is searched from a third to three times the first number of users found, at this many sizes."""
 CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
 class UsersNeeded:
-    """From how many users on the mean error is within the accuracy, and the 95 % interval of that number.
+    """The number of users from which on the mean error is within the accuracy, with its 95 % interval.
 
-    ``users`` is None if no number that was tried is enough, ``high`` infinite if none of them is certain to be.
-    For a formula ``low`` and ``high`` are ``users``.
+    ``users`` is None if no tested number is enough; ``high`` is infinite if none is certain to be. For a formula,
+    ``low`` and ``high`` equal ``users``.
     """
 
     users: float | None
@@ -39,7 +41,7 @@ class UsersNeeded:
 
 @dataclass(frozen=True)
 class NoiseShares:
-    """E psi^2 and E psi^4 of settings that mask equal shares of the users; a share is either additive or relative."""
+    """E psi^2 and E psi^4 of settings that mask equal shares of the users; each share is additive or relative."""
 
     relative: tuple[bool, ...]
     second: FloatArray
@@ -47,7 +49,7 @@ class NoiseShares:
 
     @classmethod
     def of(cls, settings: Sequence[PrivacySetting]) -> "NoiseShares":
-        """The moments by setting: 0 for mechanisms without a noise law."""
+        """Return the moments by setting; 0 for mechanisms without a noise law."""
         laws = [each.kind != "direct" for each in settings]
         moments = np.array([
             each.law.moments(np.array([each.parameters]))[0] if law else np.zeros(4)
@@ -57,26 +59,28 @@ class NoiseShares:
 
     @property
     def added(self) -> float:
-        """A of E m^2 = A + (1 + R) E s^2 over all users."""
+        """The number A in E m^2 = A + (1 + R) E s^2 over all users."""
         return float(np.mean(np.where(self.relative, 0.0, self.second)))
 
     @property
     def scaled(self) -> float:
-        """R of E m^2 = A + (1 + R) E s^2 over all users."""
+        """The number R in E m^2 = A + (1 + R) E s^2 over all users."""
         return float(np.mean(np.where(self.relative, self.second, 0.0)))
 
     def corrected(self, masked: FloatArray) -> float:
-        """Estimate Var(s) from masked values: E V = (1 + R) Var(s) + R mean^2 + A."""
+        """Return an estimate of Var(s) from masked values: E V = (1 + R) Var(s) + R mean^2 + A."""
         return float((masked.var() - self.added - self.scaled * masked.mean() ** 2) / (1 + self.scaled))
 
 
 def draw_values(size: int, rng: np.random.Generator) -> FloatArray:
-    """Draw values 0.1 + 2 Beta(1, 3)."""
+    """Return random values 0.1 + 2 Beta(1, 3)."""
     return BASE + WIDTH * rng.beta(*BETA, size)
 
 
 def by_formula(name: str, settings: Sequence[PrivacySetting], accuracy: float) -> float | None:
-    """The users needed for a sum, mean or corrected variance under noise known to be symmetric; None for others."""
+    """Return the users needed for a sum, mean or corrected variance with symmetric noise of a known law;
+    None for others.
+    """
     known = all(each.kind != "direct" and (each.law.proven or each.silent) for each in settings)
     if not known or name not in ("sum", "mean", "variance"):
         return None
@@ -87,7 +91,7 @@ def by_formula(name: str, settings: Sequence[PrivacySetting], accuracy: float) -
 
 
 def value_moments() -> FloatArray:
-    """E s^k for k = 0..4 of the drawn values: E Beta^j = (a)_j / (a + b)_j, and the binomial theorem."""
+    """Return E s^k for k = 0..4 of the drawn values: E Beta^j = (a)_j / (a + b)_j, and the binomial theorem."""
     a, b = BETA
     beta = np.cumprod([1.0, *((a + j) / (a + b + j) for j in range(4))])
     return np.array(
@@ -96,10 +100,10 @@ def value_moments() -> FloatArray:
 
 
 def _variance_term(shares: NoiseShares, s: FloatArray) -> float:
-    """N times the variance of the error of the corrected variance.
+    """Return N times the variance of the error of the corrected variance.
 
-    With noise e (psi or s psi) and c = (1 + R) E s, a user's term is (2 e (s - c) + e^2 - R s^2 - A) / (1 + R), which
-    for additive noise alone gives 4 Var(s) sigma^2 + mu4 - sigma^4. Shares are fixed, so variances are within shares.
+    With noise e (psi or s psi) and c = (1 + R) E s, a user's term is (2 e (s - c) + e^2 - R s^2 - A) / (1 + R). For
+    additive noise alone this gives 4 Var(s) sigma^2 + mu4 - sigma^4. Shares are fixed, so variances are within shares.
     """
     second, fourth, scaled = shares.second, shares.fourth, shares.scaled
     c = (1 + scaled) * s[1]
@@ -115,10 +119,12 @@ def _variance_term(shares: NoiseShares, s: FloatArray) -> float:
 def estimated(
     sizes: Sequence[int], errors: FloatArray, accuracy: float, draw: Callable[[int], FloatArray], *, falls: bool
 ) -> UsersNeeded:
-    """Estimate the users needed from errors (sizes, repeats) at sizes that double, and from more that ``draw`` gives.
+    """Return an estimate of the users needed, from errors (sizes, repeats) at doubling sizes and further errors from
+    ``draw``.
 
-    If the error falls with the users, the sizes go on until its mean is within the accuracy, up to `MOST`. New draws at
-    `POINTS` sizes around that crossing then give the estimate. The interval needs only that the mean error falls there.
+    If the error ``falls`` with the number of users, sizes are doubled until its mean is within the accuracy, up to
+    `MOST`. New draws at `POINTS` sizes around this crossing give the estimate. The interval only assumes that the mean
+    error falls there.
     """
     sizes, rows = list(sizes), list(errors)
     while falls and rows[-1].mean() > accuracy and sizes[-1] < MOST:
@@ -139,10 +145,10 @@ def estimated(
 
 
 def _crossing(first: int, accuracy: float, draw: Callable[[int], FloatArray], low: float, high: float) -> UsersNeeded:
-    """Where a parabola through log mean error against log users is at the accuracy, with its 95 % interval.
+    """Return where a parabola through log mean error over log users crosses the accuracy, with its 95 % interval.
 
-    The interval ends at the sizes at which the band around the parabola leaves the accuracy. If it does not within the
-    sizes drawn here, the interval ends at ``low`` or ``high``.
+    The interval ends at the sizes at which the confidence band of the parabola leaves the accuracy. If it does not do
+    so within the drawn sizes, the interval ends at ``low`` or ``high``.
     """
     sizes = np.unique(np.maximum(np.rint(first * np.geomspace(1 / REACH, REACH, POINTS)), 1).astype(int))
     errors = np.array([draw(int(size)) for size in sizes])
@@ -166,7 +172,7 @@ def _crossing(first: int, accuracy: float, draw: Callable[[int], FloatArray], lo
 
 
 def _quantile(freedom: int) -> float:
-    """The two-sided quantile of Student's t."""
+    """Return the two-sided quantile of Student's t."""
     from scipy.stats import t
 
     return float(t.ppf((1 + CONFIDENCE) / 2, freedom))

@@ -75,7 +75,7 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Distinct settings in blocks; ``name`` is the text that asked for the grid."""
+    """Distinct settings in blocks; ``name`` is the text from which the grid was made."""
 
     blocks: tuple[Block, ...]
     name: str
@@ -114,8 +114,8 @@ class Grid:
 def grid(text: str, auto: Grid | None = None) -> Grid:
     """Return the grid that ``text`` describes: parts joined with ``;``, each a named grid, a setting, or ranges.
 
-    Parts are like ``paper``, ``laplace:0.5``, ``laplace:b=0.001..10/0.001``, ``gaussian:sigma=0.1|0.2`` or
-    ``sine:k=5,values=0|0.3``. ``auto`` is the grid for the part of this name, which depends on data. A setting that
+    Examples of parts are ``paper``, ``laplace:0.5``, ``laplace:b=0.001..10/0.001``, ``gaussian:sigma=0.1|0.2`` and
+    ``sine:k=5,values=0|0.3``. ``auto`` is the grid to use for the part ``auto``, which depends on data. A setting that
     occurs in several parts is kept once, at its first position.
     """
     parts = [part.strip() for part in text.split(";") if part.strip()]
@@ -126,7 +126,7 @@ def grid(text: str, auto: Grid | None = None) -> Grid:
 
 
 def asks_for_auto(text: str) -> bool:
-    """Whether a part of the text is ``auto``, the grid that depends on data."""
+    """Return whether a part of the text is ``auto``, the grid that depends on data."""
     return AUTO in (part.strip() for part in text.split(";"))
 
 
@@ -187,9 +187,9 @@ NAMED = {
 
 
 def scaled(block: Block, factor: float) -> Block:
-    """Return the same settings with ``factor`` times the noise, parameters rounded to `DIGITS` digits.
+    """Return the block's settings with ``factor`` times the noise, parameters rounded to `DIGITS` digits.
 
-    This converts settings to readings in another unit. Relative noise does not have a unit and is not changed.
+    This converts settings to readings in another unit. Relative noise has no unit and is not changed.
     """
     law = mechanism(block.mechanism)
     grown = block.parameters if law.kind == "relative" else law.surely_grown(block.parameters, factor)

@@ -1,11 +1,10 @@
 """The privacy loss of one report: cells of the report's range, with bounds on the loss in each.
 
-P is the law of a report of one reading, Q that of a report of another reading. The loss of a report x is
-log p(x)/q(x). The hockey-stick divergence
+P is the law of a report of one reading, Q that of a report of another reading. The loss of a report x is log p(x)/q(x).
+One report keeps the two readings (epsilon, delta)-indistinguishable for every delta from the hockey-stick divergence
+on:
 
     delta(epsilon) = integral of (p - e^epsilon q)+
-
-is the least delta with which one report keeps the two readings apart by (epsilon, delta).
 """
 
 import math
@@ -16,20 +15,22 @@ import numpy as np
 from halfmask.arrays import FloatArray
 
 FURTHEST = 1e150
-"""Largest distance of two readings in scales of the noise; a larger one would overflow, and changes nothing."""
+"""Largest distance of two readings, in scales of the noise, that is computed: delta no longer changes,
+and more would overflow.
+"""
 
 
 @dataclass(frozen=True)
 class LossCells:
-    """Masses of cells under P, bounds on the loss in each, and the mass of P that Q cannot give.
+    """Masses of cells under P, bounds on the loss in each, and the mass of P that is impossible under Q.
 
-    ``p``        mass of each cell under P, above 0
-    ``mean``     log p_i/q_i, held between ``low`` and ``high``
+    ``p``              mass of each cell under P, above 0
+    ``mean``           log p_i/q_i, limited to between ``low`` and ``high``
     ``low``, ``high``  bounds on the loss within the cell; they may be infinite
-    ``certain``  mass of P that is impossible under Q
+    ``certain``        mass of P that is impossible under Q
 
-    In a cell whose losses lie in [low, high], the largest divergence that masses p_i and q_i allow, at every epsilon
-    at once, has all losses at low or at high. The sum of these is an upper bound on delta.
+    Among all losses in [low, high] that masses p_i and q_i allow, the divergence is largest, at every epsilon at once,
+    if all losses are at low or high. The sum of these is an upper bound on delta.
     """
 
     p: FloatArray
@@ -42,13 +43,13 @@ class LossCells:
     def of(
         cls, p: FloatArray, mean: FloatArray, low: FloatArray, high: FloatArray, certain: float = 0.0
     ) -> "LossCells":
-        """Return the cells that have mass, with the mean held between its bounds."""
+        """Return the cells that have mass, with the mean limited to between its bounds."""
         held = p > 0
         low, high = low[held], high[held]
         return cls(p[held], np.clip(mean[held], low, high), low, high, certain)
 
     def share_high(self, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Return the share of p that lies at ``high`` if the rest lies at ``low`` and q is as it is.
+        """Return the share of p at ``high`` if the rest is at ``low``, for unchanged masses p and q.
 
         From x e^-high + (1 - x) e^-low = e^-mean: x = (1 - e^(low - mean)) / (1 - e^(low - high)).
         """
@@ -59,7 +60,7 @@ class LossCells:
     def delta(self, epsilon: float) -> float:
         """Return sum p_i (x (1 - e^(epsilon - high))+ + (1 - x) (1 - e^(epsilon - low))+).
 
-        At infinite epsilon it is the certain mass.
+        At infinite epsilon, return the mass ``certain``.
         """
         if epsilon == math.inf:
             return self.certain

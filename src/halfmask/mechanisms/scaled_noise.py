@@ -43,7 +43,7 @@ class ScaledNoise(Noise):
             return np.asarray(parameters[0] * self.unit_sample(size, rng))
 
     def pure_epsilon(self, parameters: Parameters, change: float) -> float | None:
-        """Return the steepest slope times d/scale."""
+        """Return the steepest slope times d/scale; None if it is not finite."""
         epsilon = self.steepest * (change / parameters[0]) if parameters[0] else math.inf
         return epsilon if math.isfinite(epsilon) else None
 

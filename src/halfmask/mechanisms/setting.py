@@ -28,7 +28,7 @@ class PrivacySetting(Setting):
 
     @property
     def law(self) -> Mechanism:
-        """The mechanism, which holds its methods for any parameters."""
+        """The mechanism, with its methods for any parameters."""
         return mechanism(self.mechanism)
 
     @property

@@ -39,8 +39,8 @@ def check_varies(population: Population) -> None:
 def guess_error(setting: PrivacySetting, population: Population, step: float | None = None) -> float:
     """Return E|s - best guess from the report| / E|s - best guess without it|, 0 to 1; NaN if unknown.
 
-    It is unknown if the noise is not additive with a law, and if readings do not vary (0/0). With a ``step`` the report
-    is one that a device draws on this lattice.
+    It is unknown if the setting does not add noise of a known law, or if readings do not vary (0/0). With a ``step``,
+    the report is one that a device draws on this lattice.
     """
     if setting.kind != "additive" or setting.inner is not None or not population.varies:
         return nan
@@ -56,10 +56,10 @@ def guess_error(setting: PrivacySetting, population: Population, step: float | N
 
 
 def guess_errors(name: str, parameters: FloatArray, population: Population) -> FloatArray:
-    """Return `guess_error` of many settings of one mechanism, rows of ``parameters``, without lattice.
+    """Return `guess_error` of many settings of one mechanism, without lattice; ``parameters`` has one row per setting.
 
-    The error is about 0.03. It is NaN if the mechanism does not have a law of additive noise, or if readings do not
-    vary.
+    The results are approximate, to about 0.03. They are NaN if the mechanism does not add noise of a known law, or if
+    readings do not vary.
     """
     law = mechanism(name)
     found = np.full(len(parameters), np.nan)

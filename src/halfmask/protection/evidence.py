@@ -1,4 +1,4 @@
-"""What an attacker knows: the population's distribution of readings, and series of some users over time.
+"""The knowledge of an attacker: the population's distribution of readings, and series of some users over time.
 
 A profile gives both: the histogram of readings, and each user's totals by period. A panel gives series of single
 readings, for a limited sample of users and a limited stretch of time.
@@ -102,11 +102,11 @@ class Population:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What attacks see.
+    """The data that attacks use.
 
-    ``series``      (users, times) the true numbers that are reported masked; NaN if missing
-    ``counts``      (users, times) readings in each number: 1 for readings, n for totals
-    ``squares``     (users, times) the sum of their s^2
+    ``series``      (users, times) true values of the numbers that are reported masked; NaN if missing
+    ``counts``      (users, times) number of readings in each: 1 for readings, n for totals
+    ``squares``     (users, times) sum of s^2 over these readings
     ``times``       start of each column in microseconds of local time; columns are ``step`` apart
     ``resolution``  "readings", or "totals" of a period if only a profile is known
     ``single``      whether a row is one user; rows of a bucketed profile are several
@@ -126,7 +126,7 @@ class Evidence:
     _one_at_a_time: Any = field(default_factory=RLock, init=False, repr=False)
 
     def once(self, found: "Callable[[Evidence], T]") -> T:
-        """Return what an attack derives from the evidence alone, computed on first use only."""
+        """Return ``found`` of this evidence, computed on first use only."""
         with self._one_at_a_time:
             if found not in self._known:
                 self._known[found] = found(self)
@@ -135,7 +135,7 @@ class Evidence:
 
     @property
     def what(self) -> str:
-        """What the series contain, for a sentence."""
+        """Description of the series, for a sentence."""
         if self.resolution == "readings":
             return f"readings every {_length(self.step)}"
         return "daily totals" if self.step == DAY else f"totals of every {_length(self.step)}"
@@ -237,7 +237,9 @@ def _read(panel: "Panel", profile: Profile, users: int) -> "pa.Table":
 
 
 def _check_same(panel: "Panel", found: "pa.Table", profile: Profile) -> None:
-    """Raise a SourceError unless number and sum of the readings are the profile's: equal user names prove nothing."""
+    """Raise a SourceError unless number and sum of the readings are the profile's; equal user names
+    would not be enough.
+    """
     n, total = int(found["n"][0].as_py()), float(found["sum"][0].as_py() or 0.0)
     cells = profile.cells.sum(axis=(0, 1))
     if n != profile.readings or abs(total - cells[1]) > SAME * max(abs(total), float(np.sqrt(n * cells[2]))):

@@ -1,6 +1,6 @@
-"""The usable readings of a panel, ordered by user and time on disk, to be masked again and again.
+"""The usable readings of a panel, sorted by user and time on disk, to be masked repeatedly.
 
-The order makes the noise of a seed independent of the order, the files and the batches of the source.
+Sorting makes the noise of a seed independent of the order, the files and the batches of the source.
 """
 
 from collections.abc import Iterator
@@ -24,16 +24,16 @@ from halfmask.profiles.tally import Plan
 from halfmask.profiles.usable import Frame, placed, plain, usable
 
 BLOCK = 2**16
-"""A block is the rows of the profile that start within a stretch of this number of readings. It has its own stream."""
+"""Number of readings per block. A block is the profile's rows that start within it, and has its own random stream."""
 
 SORTED_AT_ONCE = 2**21
 
 
 @dataclass(frozen=True)
 class ReadingsBlock:
-    """Readings of some users, in memory, a user's together and in order of time.
+    """Readings of some users in memory, sorted by user and time.
 
-    ``divisor`` is what errors are divided by: the readings themselves, or each user's mean |s| under ``scaled``.
+    ``divisor`` is what errors are divided by: the readings, or each user's mean |s| for ``scaled`` errors.
     """
 
     number: int
@@ -44,13 +44,13 @@ class ReadingsBlock:
 
 
 def block_of_row(profile: Profile) -> IntArray:
-    """The block that each row of the profile belongs to."""
+    """Return the block of each row of the profile."""
     readings = profile.rows["readings"].astype(np.int64)
     return (np.cumsum(readings) - readings) // BLOCK
 
 
 def scales(values: FloatArray, user_ends: IntArray) -> FloatArray:
-    """Each reading's divisor under ``scaled``: the mean |s| of its user; 0 if all are zero."""
+    """Return each reading's divisor for ``scaled`` errors: the mean |s| of its user; 0 if all are zero."""
     lengths = np.diff(user_ends, prepend=0)
     sums = np.add.reduceat(np.abs(values), user_ends - lengths) if len(lengths) else np.zeros(0)
     return np.repeat(sums / lengths, lengths)
@@ -58,9 +58,11 @@ def scales(values: FloatArray, user_ends: IntArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Readings:
-    """All usable readings: values and periods by row of the profile, then user, then time.
+    """All usable readings: values and periods, sorted by row of the profile, user and time.
 
-    ``starts`` and ``ends`` bound each user; ``first_user[r]`` is the first user of row r.
+    ``starts``, ``ends``  first reading of each user, and the one after its last
+    ``first_user``        first user of each row of the profile
+    ``blocks``            block of each row
     """
 
     values: FloatArray
@@ -71,7 +73,7 @@ class Readings:
     blocks: IntArray
 
     def block(self, rows: IntArray, scaled: bool) -> ReadingsBlock:
-        """The readings of some rows of one block."""
+        """Return the readings of some rows of one block."""
         runs = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)  # rows that lie side by side are one stretch
         bounds = [(self.first_user[run[0]], self.first_user[run[-1] + 1]) for run in runs]
         users = np.concatenate([np.arange(first, last) for first, last in bounds])
@@ -84,18 +86,18 @@ class Readings:
         return ReadingsBlock(int(self.blocks[rows[0]]), values, periods, user_ends, divisor)
 
     def split(self, rows: IntArray) -> list[IntArray]:
-        """Rows (ascending) by block."""
+        """Return ascending rows, split by block."""
         edges = np.flatnonzero(np.diff(self.blocks[rows])) + 1
         return np.split(rows, edges)
 
 
 def _joined(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """All parts as one array; one part alone is not copied."""
+    """Return all parts as one array; a single part is not copied."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def usable_frame(panel: Panel, profile: Profile) -> Frame:
-    """user, time and value of the readings that the profile's policies leave, one for each user and time."""
+    """Return user, time and value of the readings that the profile's policies accept, one per user and time."""
     policies = profile.about.get("policies", {})
     if not isinstance(policies, dict):
         raise OptionError("the profile was added up from parts with different policies: profile the panel as a whole")
@@ -109,7 +111,10 @@ def usable_frame(panel: Panel, profile: Profile) -> Frame:
 
 
 def gather(panel: Panel, profile: Profile, folder: str | None = None) -> Readings:
-    """Read the panel twice: count each user's readings, then put each reading in its place on disk, and sort there."""
+    """Return the panel's readings, sorted on disk.
+
+    The panel is read twice: first each user's readings are counted, then each reading is put in its place.
+    """
     with panel.guard():
         frame = usable_frame(panel, profile)
         counted = panel.engine.collect(frame.group_by("user").agg(nw.len().alias("count")))
@@ -131,7 +136,10 @@ def gather(panel: Panel, profile: Profile, folder: str | None = None) -> Reading
 
 
 def _users(counted: pa.Table, panel: Panel, profile: Profile) -> tuple[dict[Any, int], IntArray, IntArray]:
-    """Each user's number, and by number the row of the profile and how many readings; ordered by row, then name."""
+    """Return each user's index, and by index the row of the profile and the number of readings.
+
+    Users are sorted by row, then name.
+    """
     users = counted["user"].to_pylist()
     names = np.array([str(user) for user in users], np.str_)
     if profile.buckets:
@@ -170,7 +178,7 @@ def _deal(
 
 
 def _stretches(ends: IntArray) -> Iterator[tuple[int, int]]:
-    """First and last user of runs of users that together have about `SORTED_AT_ONCE` readings, or one user more."""
+    """Yield first and last user of consecutive users that together have about `SORTED_AT_ONCE` readings."""
     first = 0
     while first < len(ends):
         before = ends[first - 1] if first else 0
@@ -180,7 +188,7 @@ def _stretches(ends: IntArray) -> Iterator[tuple[int, int]]:
 
 
 def _sort(times: IntArray, values: FloatArray, counts: IntArray) -> None:
-    """Order each user's readings by time, in place; times of a user are all different."""
+    """Sort each user's readings by time, in place; a user's times are all different."""
     user = np.repeat(np.arange(len(counts)), counts)
     if ((np.diff(times) < 0) & (np.diff(user) == 0)).any():
         order = np.lexsort((times, user))
@@ -188,7 +196,7 @@ def _sort(times: IntArray, values: FloatArray, counts: IntArray) -> None:
 
 
 def _period_index(times: IntArray, profile: Profile) -> PeriodArray:
-    """The number of each time's period in the profile; one that is not in it gets any number."""
+    """Return the index of each time's period in the profile; any index if the profile does not contain it."""
     starts = profile.period.start(times)
     new = np.flatnonzero(np.concatenate([[True], starts[1:] != starts[:-1]])) if len(starts) else np.zeros(0, np.int64)
     found = np.searchsorted(profile.periods, starts[new]).astype(np.int32)
@@ -197,7 +205,7 @@ def _period_index(times: IntArray, profile: Profile) -> PeriodArray:
 
 
 def _check(readings: Readings, panel: Panel, profile: Profile) -> None:
-    """Every row has as many readings in every period as the profile says."""
+    """Raise a SourceError unless every row has as many readings in every period as in the profile."""
     periods = len(profile.periods)
     for row in range(len(profile)):
         first, last = readings.first_user[row], readings.first_user[row + 1]

@@ -1,8 +1,8 @@
-"""The direct method: mask every reading of every sample, as the paper does, and measure what comes out.
+"""The direct method: mask every reading of every sample, as in the paper, and measure the errors.
 
-It is for what lacks a closed form (mechanisms that depend on the value, aggregates such as a maximum), and it is the
-oracle of the analytic method. Its noise has one stream for each (setting, subset, block of users): the same seed gives
-the same numbers to the last bit, whatever the threads, the batches of the source and the interruptions.
+It serves everything without a closed form (mechanisms that depend on the value, aggregates such as a maximum), and
+verifies the analytic method. Noise has one stream per setting, subset and block of users: equal seeds give equal
+results to the last bit, for any number of threads, batches of the source and interruptions.
 """
 
 import os
@@ -35,16 +35,16 @@ from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.profile import Profile
 
 Progress = Callable[[int, int], None]
-"""Called with the readings masked so far, and those to mask in all."""
+"""Progress callback with the number of readings masked so far, and the number to mask in total."""
 
 NONE = PrivacySetting("none")
 
 
 class SampleEngine(Protocol):
-    """Where samples are measured: here, or on Spark."""
+    """Measures samples, on this machine or on Spark."""
 
     def outcomes(self, settings: Iterable[PrivacySetting], subset: Subset) -> Iterator[Outcome]:
-        """Local metrics and aggregates of each setting, in order."""
+        """Yield local metrics and aggregates of each setting, in order."""
 
 
 def evaluate_direct(
@@ -61,10 +61,12 @@ def evaluate_direct(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> FloatArray:
-    """The six metrics of each sample, shape (settings, subsets, 6) in the order of `METRICS`.
+    """Return the six metrics of each sample, (settings, subsets, 6) in the order of `METRICS`.
 
-    ``profile`` is the panel's own: it gives the policies, the periods and the users that the subsets' rows represent.
-    With ``checkpoint``, finished samples are kept in that folder, and ``resume`` goes on from there.
+    ``profile``     of this panel; gives policies, periods and the users behind the subsets' rows
+    ``checkpoint``  folder in which finished samples are saved
+    ``resume``      continue from the results in this folder
+    ``progress``    progress callback
     """
     check_error_function(error)
     question = SampleQuestion(aggregate_named(aggregate), error, seed)

@@ -1,4 +1,4 @@
-"""One sample: mask every reading of a subset under one setting, and measure local errors and aggregates."""
+"""One sample: mask every reading of a subset with one setting, and measure local errors and aggregates."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,10 +22,10 @@ from halfmask.streams import generator, sequence
 PIECE = 2**14
 """Readings masked at once. Pieces draw from their stream one by one, so this length is part of what a seed means."""
 SHARDS = 8
-"""Parts that a sample is measured in, one thread each; fixed, because sums depend on how they are grouped."""
+"""Number of parts of a sample, one thread each. It is fixed, because rounding of sums depends on their grouping."""
 
 Outcome = tuple[Summary, FloatArray]
-"""Local metrics of a sample, and the aggregate of each period (NaN if the subset lacks readings)."""
+"""Local metrics of a sample, and the aggregate of each period (NaN if the subset has no reading in it)."""
 
 
 class NoiseStream:
@@ -56,7 +56,7 @@ def mask_piece(setting: PrivacySetting, values: FloatArray, stream: NoiseStream,
 
 @dataclass(frozen=True)
 class SampleQuestion:
-    """What is asked of every sample."""
+    """What is measured on every sample."""
 
     aggregate: Aggregate
     error: ErrorFunction
@@ -71,7 +71,7 @@ def mask_block(
     local: LocalState,
     periods: Periods,
 ) -> None:
-    """Mask the readings of a block, and add what comes out to the states."""
+    """Mask the readings of a block, and add the errors to ``local`` and the masked values to ``periods``."""
     stream = NoiseStream(question.seed, _key(setting), subset.size, subset.repeat, block.number)
     for start, end in _pieces(setting, block):
         values = block.values[start:end]
@@ -82,12 +82,14 @@ def mask_block(
 
 
 def _key(setting: PrivacySetting) -> int:
-    """A number for the setting's stream: 64 bits of a hash of its text."""
+    """Return a number for the setting's stream: 64 bits of a hash of its text."""
     return int.from_bytes(hashlib.blake2b(str(setting).encode(), digest_size=8).digest())
 
 
 def _pieces(setting: PrivacySetting, block: ReadingsBlock) -> Iterator[tuple[int, int]]:
-    """Places to cut a block: after every `PIECE` readings, or after every user if the setting must see all of it."""
+    """Yield where to cut a block: after every `PIECE` readings, or after every user if the setting needs
+    whole users.
+    """
     size = len(block.values)
     ends = block.user_ends.tolist() if setting.per_user else [*range(PIECE, size, PIECE), size]
     return zip([0, *ends[:-1]], ends, strict=True)
@@ -98,7 +100,7 @@ Shards = Sequence[Sequence[IntArray]]
 
 
 class LocalEngine:
-    """Samples from readings on this machine's disk, one after the other, each on all threads."""
+    """Measures samples from readings on this machine's disk, one after the other, each with all threads."""
 
     def __init__(
         self, question: SampleQuestion, profile: Profile, readings: Readings, pool: Executor, folder: str | None
@@ -106,7 +108,7 @@ class LocalEngine:
         self.question, self.profile, self.readings, self.pool, self.folder = question, profile, readings, pool, folder
 
     def outcomes(self, settings: Iterable[PrivacySetting], subset: Subset) -> Iterator[Outcome]:
-        """One outcome for each setting, as soon as it is there."""
+        """Yield one outcome per setting, as soon as it is measured."""
         blocks = self.readings.split(subset.rows)
         shards = [blocks[first::SHARDS] for first in range(min(SHARDS, len(blocks)))]
         for setting in settings:
@@ -129,7 +131,7 @@ class LocalEngine:
         return local, kept.values()
 
     def _mask(self, setting: PrivacySetting, subset: Subset, shards: Shards, kept: Sequence[Periods]) -> Summary:
-        """Mask all shards, and merge their local errors in the shards' order."""
+        """Mask all parts, and merge their local errors in a fixed order."""
 
         def work(shard: Sequence[IntArray], periods: Periods) -> LocalState:
             local = LocalState()

@@ -1,6 +1,7 @@
-"""What is known of a sample while its readings are masked: its local errors, and the values of its periods.
+"""The state of a sample while its readings are masked: its local errors, and the values of its periods.
 
-Both grow piece by piece. Of a period, running sums are kept if these give the aggregate, else its values on disk.
+Both are updated piece by piece. A period has running sums if the aggregate follows from them; otherwise all its values
+are kept on disk.
 """
 
 import threading
@@ -16,13 +17,16 @@ from halfmask.evaluation.direct.disk_array import disk_array
 from halfmask.evaluation.metrics import WIDTH, Summary, entropy_of_counts
 
 DENSE = 2**20
-"""Bins counted in an array. Errors from DENSE x 0.001 on are rare; the numbers of their bins are kept one by one."""
+"""Number of bins counted in an array. Larger errors, from DENSE x 0.001 on, are rare; the numbers of
+their bins are listed.
+"""
 
 
 class LocalState:
     """Errors so far: number, mean, sum of squares about the mean, and histogram.
 
-    Means and squares merge as Chan, Golub and LeVeque do it, so that a small spread about a large mean is not lost.
+    Means and squares are merged by the method of Chan, Golub and LeVeque, so that a small spread about a large mean is
+    not lost.
     """
 
     def __init__(self) -> None:
@@ -34,7 +38,7 @@ class LocalState:
         self.beyond: list[FloatArray] = []
 
     def add(self, masked: FloatArray, values: FloatArray, divisor: FloatArray) -> None:
-        """Take in the errors |m - s| / |divisor| of one piece, for divisors other than 0."""
+        """Add the errors |m - s| / |divisor| of one piece, for divisors other than 0."""
         n, mean, squares, largest, beyond = compiled_loops.measure_errors(
             masked, values, divisor, 1 / WIDTH, self.counts
         )
@@ -44,14 +48,14 @@ class LocalState:
             self.beyond.append(beyond)
 
     def merge(self, other: "LocalState") -> "LocalState":
-        """The errors of both, as a new state."""
+        """Return a new state with the errors of both."""
         both = LocalState()
         both.absorb(self)
         both.absorb(other)
         return both
 
     def absorb(self, other: "LocalState") -> None:
-        """Take in the errors of other readings of the same sample: `merge` without a copy, for the one that grows."""
+        """Add the errors of another state to this one, without a copy."""
         self._merge_moments(other.n, other.mean, other.squares)
         self.counts[: other.top] += other.counts[: other.top]
         self.top = max(self.top, other.top)
@@ -67,7 +71,7 @@ class LocalState:
         self.n = total
 
     def summary(self) -> Summary:
-        """Mean, standard deviation and entropy of all errors."""
+        """Return mean, standard deviation and entropy of all errors."""
         variance = self.squares / max(self.n, 1)
         std = float(np.sqrt(variance)) if np.isfinite(variance) else np.inf
         mean = self.mean if np.isfinite(self.mean) else np.inf
@@ -76,21 +80,21 @@ class LocalState:
 
 
 class Periods(Protocol):
-    """Takes in the masked values of pieces of readings."""
+    """Collects the masked values of pieces of readings."""
 
     def add(self, masked: FloatArray, periods: PeriodArray) -> None:
-        """Take in one piece."""
+        """Add one piece."""
 
 
 class RunningPeriods:
-    """Sums or extremes of each period, whichever the aggregate needs."""
+    """Sums or extremes of each period, as the aggregate needs them."""
 
     def __init__(self, aggregate: Aggregate, periods: int) -> None:
         self.aggregate = aggregate
         self.sums = PeriodSums.empty(periods)
 
     def add(self, masked: FloatArray, periods: PeriodArray) -> None:
-        """Take in one piece."""
+        """Add one piece."""
         sums = self.sums
         if self.aggregate.name in ("max", "min"):
             compiled_loops.add_extremes(masked, periods, sums.n, sums.least, sums.largest)
@@ -101,9 +105,9 @@ class RunningPeriods:
 
 
 class GatheredPeriods:
-    """All masked values of a sample, laid out by period in a file without a name; threads may add at once.
+    """All masked values of a sample, by period, in a file without a name; threads may add values at the same time.
 
-    Values are sorted before a function sees them, so that the outcome does not depend on who came first.
+    Values are sorted before they are aggregated, so that the result does not depend on the order of threads.
     """
 
     def __init__(self, aggregate: Aggregate, readings: IntArray, folder: str | None) -> None:
@@ -115,7 +119,7 @@ class GatheredPeriods:
         self._values = disk_array(int(readings.sum()), np.float64, folder)
 
     def add(self, masked: FloatArray, periods: PeriodArray) -> None:
-        """Take in one piece: book its places first, then fill them."""
+        """Add one piece: reserve its places, then fill them."""
         booked = np.bincount(periods, minlength=len(self._next))
         with self._lock:
             place = self._next.copy()
@@ -123,7 +127,7 @@ class GatheredPeriods:
         compiled_loops.scatter_by_period(masked, periods, place, self._values)
 
     def values(self) -> FloatArray:
-        """The aggregate of each period; NaN without a reading."""
+        """Return the aggregate of each period; NaN without a reading."""
         function = self.aggregate.function
         result = np.full(len(self.starts), np.nan)
         for t in np.flatnonzero(self.ends > self.starts):

@@ -1,8 +1,9 @@
-"""The direct method on Spark: whole blocks of users go to partitions, which send back what adds up.
+"""The direct method on Spark: partitions mask whole blocks of users and return partial sums, or all masked values if
+the aggregate needs them.
 
-A block's readings are masked with the same stream as on one machine, so that only the order of sums differs. What a
-worker holds at a time is one block: about 2^16 readings, or those of one row of the profile if it has more.
-Mechanisms registered in Python are not known to Spark's workers: install them as plug-ins.
+A block's readings are masked with the same stream as on one machine, so only the order of sums differs. A worker keeps
+one block in memory: about 2^16 readings, or those of one row of the profile if it has more. Spark's workers do not know
+mechanisms registered in Python: install these as plug-ins.
 """
 
 import io
@@ -40,7 +41,7 @@ VALUES = "sample INT, period INT, value DOUBLE"
 
 @dataclass(frozen=True)
 class Job:
-    """Some settings on one subset, as it is sent to the workers."""
+    """Some settings on one subset, as sent to the workers."""
 
     question: SampleQuestion
     settings: Sequence[PrivacySetting]
@@ -49,7 +50,7 @@ class Job:
     periods: IntArray
 
     def states(self, batches: Batches) -> Batches:
-        """The states of a partition's readings, one for each setting."""
+        """Yield the states of a partition's readings, one per setting."""
         periods = len(self.periods)
         kept = [(LocalState(), RunningPeriods(self.question.aggregate, periods)) for _ in self.settings]
         for block in self._blocks(batches):
@@ -61,7 +62,7 @@ class Job:
         )
 
     def values(self, batches: Batches) -> Batches:
-        """Every masked value of a partition with its period, for aggregates that need them all."""
+        """Yield every masked value of a partition with its period, for aggregates that need all values."""
         for block in self._blocks(batches):
             for sample, setting in enumerate(self.settings):
                 kept = _Kept()
@@ -72,14 +73,14 @@ class Job:
                 )
 
     def reduce(self, group: pa.Table) -> pa.Table:
-        """The aggregate of one sample and period, of its values in ascending order."""
+        """Return the aggregate of one sample and period, from its values in ascending order."""
         function = self.question.aggregate.function
         values = np.sort(group["value"].to_numpy())
         value = function(values) if function else np.nan
         return group.slice(0, 1).set_column(2, "value", pa.array([value]))
 
     def _blocks(self, batches: Batches) -> Iterator[ReadingsBlock]:
-        """The subset's part of each block; a partition has its blocks one after the other."""
+        """Yield the subset's part of each block; a partition contains its blocks one after the other."""
         for number, table in _runs(batches, "block"):
             rows = np.asarray(table["row"])
             mine = table.filter(pa.array(np.isin(rows, self.subset.rows)))
@@ -96,7 +97,7 @@ class Job:
 
 
 class _Kept:
-    """Keeps pieces as they come."""
+    """Collects masked values and periods of pieces."""
 
     def __init__(self) -> None:
         self.masked: list[FloatArray] = []
@@ -108,7 +109,7 @@ class _Kept:
 
 
 def _runs(batches: Batches, column: str) -> Iterator[tuple[int, pa.Table]]:
-    """Rows that follow each other with the same number in a column, whatever batches they come in."""
+    """Yield consecutive rows with equal numbers in a column, across batches."""
     held: list[pa.RecordBatch] = []
     current = None
     for batch in batches:
@@ -125,7 +126,7 @@ def _runs(batches: Batches, column: str) -> Iterator[tuple[int, pa.Table]]:
 
 
 def pack(local: LocalState, sums: PeriodSums) -> bytes:
-    """A state as bytes that numpy reads without pickles; empty bins are left out."""
+    """Return a state as bytes that numpy reads without pickle; empty bins are left out."""
     bins = np.flatnonzero(local.counts[: local.top])
     stream = io.BytesIO()
     np.savez(
@@ -137,7 +138,7 @@ def pack(local: LocalState, sums: PeriodSums) -> bytes:
 
 
 def unpack(state: bytes) -> tuple[LocalState, PeriodSums]:
-    """What `pack` packed."""
+    """Return the state that `pack` encoded."""
     with np.load(io.BytesIO(state), allow_pickle=False) as held:
         local = LocalState()
         n, local.mean, local.squares = held["moments"].tolist()
@@ -150,7 +151,7 @@ def unpack(state: bytes) -> tuple[LocalState, PeriodSums]:
 
 
 class SparkSamples:
-    """Samples from readings on Spark, several settings a job."""
+    """Measures samples from readings on Spark, several settings per job."""
 
     def __init__(self, question: SampleQuestion, profile: Profile, panel: Panel, frame: Any) -> None:
         self.question, self.profile, self.panel, self.frame = question, profile, panel, frame
@@ -158,7 +159,9 @@ class SparkSamples:
     @classmethod
     @contextmanager
     def on(cls, question: SampleQuestion, panel: Panel, profile: Profile) -> Iterator["SparkSamples"]:
-        """Readings with their block, brought to its partition once, and kept there until the end."""
+        """Yield samples on readings that are sent to the partition of their block once, and kept there
+        until the end.
+        """
         with panel.guard():
             frame = located(panel, profile)
             _check(frame, panel, profile)
@@ -174,7 +177,7 @@ class SparkSamples:
             parted.unpersist()
 
     def outcomes(self, settings: Iterable[PrivacySetting], subset: Subset) -> Iterator[Outcome]:
-        """One outcome for each setting, a job's worth at a time."""
+        """Yield one outcome per setting, one job after the other."""
         waiting = list(settings)
         for start in range(0, len(waiting), SETTINGS_A_JOB):
             some = waiting[start : start + SETTINGS_A_JOB]
@@ -200,7 +203,7 @@ class SparkSamples:
         return [(local.summary(), value) for (local, _), value in zip(totals, values, strict=True)]
 
     def _gathered(self, job: Job) -> FloatArray:
-        """Mask once more, with the same noise, and bring the values of a period together."""
+        """Return aggregates of gathered values: mask again with the same noise, and group the values by period."""
         values = self.frame.mapInArrow(job.values, VALUES)
         table = values.groupBy("sample", "period").applyInArrow(lambda group: job.reduce(group), VALUES).toArrow()
         result = np.full((len(job.settings), len(job.periods)), np.nan)
@@ -209,7 +212,7 @@ class SparkSamples:
 
 
 def located(panel: Panel, profile: Profile) -> Frame:
-    """Usable readings with their row and block of the profile; null for users who are not in the profile."""
+    """Return usable readings with their row and block of the profile; null for users who are not in the profile."""
     frame = usable_frame(panel, profile).with_columns(name=nw.col("user").cast(nw.String))
     place = {"row": np.arange(len(profile)), "block": block_of_row(profile)}
     if profile.buckets:
@@ -226,7 +229,7 @@ def located(panel: Panel, profile: Profile) -> Frame:
 
 
 def _check(frame: Frame, panel: Panel, profile: Profile) -> None:
-    """Every row has as many readings as the profile says."""
+    """Raise a SourceError unless every row has as many readings as in the profile."""
     counted = panel.engine.collect(frame.group_by("row").agg(nw.len().alias("count")))
     held = dict(zip(counted["row"].to_pylist(), counted["count"].to_pylist(), strict=True))
     if None in held:

@@ -15,7 +15,9 @@ WIDEST = 12.0
 CELLS = 2**13
 """Most cells of the privacy loss; on a finer lattice neighbouring points share a cell."""
 SUMMED = 2**15
-"""Steps per deviation up to which a discrete normal law is summed; beyond, its masses are taken from the integral."""
+"""Steps per deviation up to which a discrete normal law is summed; for finer lattices, its masses come
+from the integral.
+"""
 
 
 class Gaussian(ScaledNoise):
@@ -67,8 +69,8 @@ class Gaussian(ScaledNoise):
     def lattice_loss_cells(self, parameters: Parameters, step: float, steps: int) -> LossCells:
         """Losses are (d^2 - 2 k d)/(2 s^2) for readings d steps apart, with s = sigma/step.
 
-        Beyond `SUMMED` steps per deviation the masses are those of the rounded law, which differ by less than
-        1/(24 s^2) of themselves, 4e-11.
+        For more than `SUMMED` steps per deviation, the masses are those of the rounded law, which have a relative error
+        below 1/(24 s^2), 4e-11.
         """
         scale = max(parameters[0] / step, 1 / FURTHEST)
         last = math.ceil(WIDEST * scale)
@@ -97,9 +99,9 @@ class Gaussian(ScaledNoise):
         return np.asarray(np.exp(-((k / s) ** 2) / 2) / _sum_of_weights(s)[0])
 
     def lattice_tail(self, parameters: Parameters, step: float, k: FloatArray | IntArray) -> FloatArray:
-        """P(K >= k), summed from k on; for sigma above 50 steps the integral from k - 1/2.
+        """P(K >= k), summed from k on; for sigma above 50 steps, the integral from k - 1/2.
 
-        The integral is right to 1e-4 in the far tail, and better elsewhere.
+        The integral has a relative error of 1e-4 in the far tail, and a smaller one elsewhere.
         """
         from scipy.special import ndtr
 
@@ -133,14 +135,16 @@ def _sum_of_weights(s: float) -> tuple[float, float]:
 
 
 def _normal(edges: FloatArray, apart: float) -> tuple[FloatArray, FloatArray]:
-    """Return P's masses between the edges, in deviations, and log p/q for a Q that is ``apart`` further."""
+    """Return the masses of P between the edges, in deviations, and log p/q, with Q shifted by ``apart``."""
     p, q = normal_masses(edges), normal_masses(edges - apart)
     with np.errstate(divide="ignore", invalid="ignore"):
         return p, np.log(p) - np.log(q)
 
 
 def normal_masses(edges: FloatArray) -> FloatArray:
-    """Return masses of the standard normal law between rising edges, each from the nearer tail."""
+    """Return the masses of the standard normal law between rising edges, each computed from the nearer
+    tail for accuracy.
+    """
     tail = np.array([math.erfc(abs(x) / math.sqrt(2)) / 2 for x in edges.tolist()])
     crossing = (edges[:-1] < 0) & (edges[1:] >= 0)
     return np.where(crossing, 1 - tail[:-1] - tail[1:], np.abs(np.diff(tail)))

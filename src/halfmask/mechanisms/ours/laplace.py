@@ -45,7 +45,7 @@ class Laplace(ScaledNoise):
     def standard_sums(self, n: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Return (Gamma(n) - Gamma'(n)) / sqrt(2n).
 
-        n need not be whole: a sum of unequal noises s psi has the variance and kurtosis of a sum of n equal ones, for
+        n may be a fraction: a sum of unequal noises s psi has the variance and kurtosis of a sum of n equal ones, for
         some n.
         """
         unit = rng.standard_gamma(n) - rng.standard_gamma(n)

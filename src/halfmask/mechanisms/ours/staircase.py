@@ -12,8 +12,10 @@ from halfmask_device.laws.staircase import MECHANISM
 STAIRS = 2**13
 LEAST_EPSILON, MOST_EPSILON, CLOSE, TRIED = 1e-9, 700.0, 1e-6, 500
 OCTAVES = (0.0, -0.15, -1.0, 1.0, 2.0, 3.5, 5.0, 6.5)
-"""Step widths to try first, as log2 of width/change. If the delta of the guarantee is small, width = change is best; if
-delta exceeds epsilon, a much larger width is."""
+"""Step widths to try first, as log2 of width/change.
+
+For a small delta of the guarantee, width = change is best; if delta exceeds epsilon, a much larger width is.
+"""
 SHARES = (0.4, 0.1, 0.7, 1.0)
 LEAST_SHARE = 1e-3
 
@@ -96,9 +98,9 @@ class Staircase(Noise):
     def shaped(self, deviation: float, change: float, shape: Shape) -> Parameters:
         """Return the parameters for ``shape`` = (octaves, share).
 
-        The width of the steps is 2^octaves changes, and gamma is ``share`` times its largest value, which is
-        sqrt(3) deviation / width or 1: with it, uniform noise on the first part has the whole deviation. Epsilon is
-        found by a search, since E psi^2 falls as epsilon grows.
+        The width of the steps is 2^octaves changes. gamma is ``share`` times its largest value, the smaller of 1 and
+        sqrt(3) deviation / width, for which uniform noise on the first part has the whole deviation. Epsilon is found
+        by a search, since E psi^2 falls as epsilon grows.
         """
         octaves, share = shape
         width = change * 2**octaves

@@ -8,7 +8,7 @@ from halfmask_device.laws.tabulated import MECHANISM
 
 
 class Tabulated(Noise):
-    """|psi| has the piecewise linear distribution function through (0, 0), (y1, c1), (y2, c2), ...; the sign is a coin.
+    """|psi| has the piecewise linear distribution function through (0, 0), (y1, c1), (y2, c2), ...; the sign is random.
 
     Between two points |psi| is uniform, so an atom can only be approximated, by a steep piece.
     """
@@ -68,6 +68,6 @@ class Tabulated(Noise):
 
 
 def _points(parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the y and the c of each row, each with the initial 0."""
+    """Return the y and the c of each row, each with a 0 in front."""
     start = np.zeros((len(parameters), 1))
     return np.hstack([start, parameters[:, ::2]]), np.hstack([start, parameters[:, 1::2]])

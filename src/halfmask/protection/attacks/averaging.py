@@ -24,11 +24,11 @@ METRIC = "error of a value reported 336 times (a week of half-hours), as a share
 
 
 def averaging(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator) -> Finding:
-    """Return the error of the best of three estimates from n reports of one value, over a typical reading.
+    """Return the error of the best of three estimates from n reports of one value, divided by a typical reading.
 
-    It is a root mean square over `REPEATS` values from the middle half of all readings, each reported 17,520 times by
-    the setting itself. If the noise has a law, the error of the mean is computed as sigma/sqrt(n). The attack fails if
-    the value changes, or if a device sends the same report for the same value again.
+    The error is a root mean square over `REPEATS` values from the middle half of all readings. Each is reported 17,520
+    times with the setting. If the noise has a law, the error of the mean is computed as sigma/sqrt(n). The attack fails
+    if the value changes, or if a device repeats the same report for the same value.
     """
     size = evidence.population.typical
     truth = evidence.population.quantiles(np.linspace(0.25, 0.75, REPEATS))
@@ -72,7 +72,10 @@ def simulated_errors(reports: FloatArray) -> tuple[FloatArray, FloatArray, Float
 
 
 def law_errors(setting: PrivacySetting, truth: FloatArray, size: float) -> FloatArray | None:
-    """Return sigma/sqrt(n) over the typical reading; sigma of relative noise is multiplied by the value."""
+    """Return sigma/sqrt(n) divided by the typical reading; None without a noise law.
+
+    The sigma of relative noise is multiplied by the value.
+    """
     if setting.inner is not None or setting.kind == "direct":
         return None
     sigma = setting.deviation / size
@@ -82,10 +85,10 @@ def law_errors(setting: PrivacySetting, truth: FloatArray, size: float) -> Float
 
 
 def reports_needed(errors: FloatArray) -> int | None:
-    """Return the least n with an error below 10 % of a typical reading, or None if a year of half-hours is not enough.
+    """Return the least n with an error below 10 % of a typical reading; None if a year of half-hours is not enough.
 
-    Between the n computed, errors are taken as a power of n: exact for the mean, and a good approximation for the
-    midrange.
+    Between the computed n, the error is assumed to be a power of n: exact for the mean, and a good approximation for
+    the midrange.
     """
     below = np.flatnonzero(errors < TARGET)
     if not len(below):

@@ -38,9 +38,11 @@ MOST_VALUES = 2**18
 class Whiteness:
     """Results of both tests of whiteness on one series.
 
-    ``autocorrelation``  r_k for k = 1..L about zero, not about the mean, because a constant error is predictable
-    ``flatness``         1 if nothing can be predicted, 0 if everything can
-    ``p_value``          of both tests together (Bonferroni): small values speak against white noise
+    ``autocorrelation``                       r_k for k = 1..L about zero, not about the mean, because a constant error
+                                              is predictable
+    ``flatness``                              1 if nothing can be predicted, 0 if everything can
+    ``ljung_box``, ``cumulated_periodogram``  p-values of the two tests
+    ``p_value``                               of both tests together (Bonferroni); small values contradict white noise
     """
 
     autocorrelation: tuple[float, ...]
@@ -74,7 +76,7 @@ def whiteness(series: FloatArray, lags: int = LAGS) -> Whiteness:
 
 
 def bartlett(e: FloatArray) -> float:
-    """Return the p-value of the cumulated periodogram of the Fourier frequencies strictly between 0 and 1/2."""
+    """Return the p-value of Bartlett's test, from the Fourier frequencies strictly between 0 and 1/2."""
     from scipy.special import kolmogorov
 
     power = np.abs(np.fft.rfft(e)[1 : (len(e) + 1) // 2]) ** 2
@@ -95,9 +97,10 @@ def white_by_construction(setting: PrivacySetting) -> bool:
 
 
 def discount(weight: float, evidence: Evidence, seed: int) -> Callable[[PrivacySetting], float]:
-    """Return a factor on privacy: 1 for white noise, and 1 - weight (1 - c) otherwise, with c the colour's score.
+    """Return a function that gives a setting's factor on privacy: 1 for white noise, otherwise 1 - weight (1 - c).
 
-    It is a factor and not a summand, because white noise that is too small to hide anything must not gain from it.
+    c is the score of the noise's colour. It is a factor and not a summand, so that white noise too small to hide
+    anything does not gain.
     """
     if not 0 <= weight <= 1:
         raise OptionError(f"`colour` {weight:g} is not a share: give one from 0, no matter, to 1", kind="range")
@@ -117,7 +120,7 @@ def score(found: Whiteness) -> float:
 
 
 def masking_errors(setting: PrivacySetting, values: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Return m - s (over s if the noise is relative) of all users in one series.
+    """Return the errors m - s of all users as one series; for relative noise, divided by s.
 
     Each user's errors are divided by their root mean square.
     """
@@ -134,10 +137,11 @@ def masking_errors(setting: PrivacySetting, values: FloatArray, rng: np.random.G
 
 
 def colour(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator) -> Finding:
-    """Return 1 if the errors of masking are white, else their flatness; readings are drawn if only totals are known.
+    """Return 1 if the errors of masking are white, otherwise their flatness.
 
-    Errors are measured, because a plug-in may draw noise that is not independent. Independent noise gives 1, except
-    with probability `LEVEL`. Rules that repeat their error, such as rounding a constant value, give less.
+    Errors are measured on the readings, or on drawn readings if only totals are known, because a plug-in may draw noise
+    that is not independent. Independent noise gives 1, except with probability `LEVEL`. Rules that repeat their error,
+    such as rounding a constant value, give less.
     """
     values = evidence.series
     source = evidence.what
@@ -167,7 +171,7 @@ def colour(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator
 
 
 def _unpredictable(products: FloatArray) -> float:
-    """Return innovation variance over variance of the autoregression with these autocovariances.
+    """Return the share of the variance that an autoregression with these autocovariances does not predict.
 
     It is the product of 1 - kappa^2 over the partial autocorrelations kappa, from Levinson's and Durbin's recursion.
     """

@@ -8,9 +8,9 @@ from typing import Any
 class Finding:
     """The result of one attack on one setting.
 
-    ``metric``    what ``value`` is, with its unit
+    ``metric``    definition of ``value``, with its unit
     ``value``     None if the attack does not apply; ``words`` then gives the reason
-    ``baseline``  the same without attack, noise or skill
+    ``baseline``  the value for comparison: without attack, without noise or by chance
     ``words``     one plain sentence with the figures
     ``details``   further numbers by name
     """

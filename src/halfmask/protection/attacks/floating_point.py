@@ -1,10 +1,11 @@
 """Floating point: the low bits of value + noise reveal the value.
 
-A device that computes noise in double precision, psi = F^-1(U) with U one of 2^53 multiples of 2^-53, can produce only
-some of the doubles, and other ones from a neighbouring value. A report m rules s' out if no k gives s' + psi(k) = m.
-The samplers attacked here are these inversions, each mechanism's `quantile`. A generator with another method (ziggurat,
-Box and Muller) has other gaps. Noise and values that are integers on one lattice do not have gaps: every report that is
-possible from s is possible from s', except beyond the bound of bounded noise, which counts to delta(inf).
+A device may compute noise in double precision, psi = F^-1(U) with U one of 2^53 multiples of 2^-53. It can then produce
+only some of the doubles, and from a neighbouring value other ones. A report m rules out s' if no k gives s' + psi(k) =
+m. The samplers attacked here use this inversion, by each mechanism's `quantile`. Generators with other methods
+(ziggurat, Box and Muller) have other gaps. If noise and values are integers on one lattice, there are no gaps: every
+report possible from s is possible from s'. The only exception is the bound of bounded noise, which counts in
+delta(inf).
 """
 
 from collections.abc import Callable
@@ -67,7 +68,9 @@ def meter_unit(population: Population) -> float:
 
 
 def float_report(setting: PrivacySetting) -> Callable[[FloatArray, IntArray], FloatArray]:
-    """Return the function (value, k) -> s + psi(k) or s (1 + psi(k)), with every operation rounded to a double."""
+    """Return a function of value and k that computes s + psi(k), or s (1 + psi(k)), with every operation
+    rounded to a double.
+    """
     parameters = np.array(setting.parameters)
 
     def report(value: FloatArray, k: IntArray) -> FloatArray:

@@ -30,7 +30,7 @@ def mask_rows(setting: PrivacySetting, values: FloatArray, rng: np.random.Genera
 
 
 def masked_series(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator) -> FloatArray | None:
-    """Return the series as the consumer gets them; None if they are totals that a rule cannot be applied to."""
+    """Return the series as the consumer gets them; None if only totals are known and the setting is a rule."""
     if evidence.resolution == "readings":
         return mask_rows(setting, evidence.series, rng)
     if setting.inner is not None or setting.kind == "direct":
@@ -56,7 +56,7 @@ def error_variance(setting: PrivacySetting, evidence: Evidence, masked: FloatArr
 
 
 def _sums(setting: PrivacySetting, counts: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Return a draw of the sum of n noises for each n."""
+    """Return one draw of the sum of n noises for each n."""
     n = counts.ravel().astype(np.int64)
     exact = setting.law.sample_sum(np.array(setting.parameters), n, rng)
     if exact is not None:

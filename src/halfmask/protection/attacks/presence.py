@@ -38,7 +38,7 @@ CELLS = 64
 
 
 def presence(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator) -> Finding:
-    """Return how often a quiet day is distinguished from another day of the same user, by masked readings."""
+    """Return how often an attacker with masked readings distinguishes a quiet day from another day of the same user."""
     if not evidence.single:
         return not_applicable(NAME, METRIC, "Not measured: rows of this profile are groups of users, not one.")
     some = evidence.once(whole_days)

@@ -105,11 +105,11 @@ class OnLattice:
 
 
 def lattice_errors(setting: PrivacySetting, population: Population, step: float | None = None) -> Errors:
-    """Return the errors for additive noise, exact except for the lattice, with 12 steps per deviation of the noise.
+    """Return the errors for additive noise, exact except for a lattice with 12 steps per deviation of the noise.
 
-    If the noise is too small for the largest lattice, the report is the best guess: the noise is below the width of a
-    bin. If the readings are too small compared with the noise, the prior's mean is the best guess. ``step`` is that of
-    the devices' lattice.
+    If the noise is too small for the largest lattice, it is below the width of a bin, and the report is the best guess.
+    If the readings are too small compared with the noise, the prior's mean is the best guess. ``step`` is that of the
+    devices' lattice.
     """
     drawn = coarse_step(setting, population, step)
     sigma, first = setting.deviation, float(setting.moments[0])
@@ -126,7 +126,10 @@ def lattice_errors(setting: PrivacySetting, population: Population, step: float 
 
 
 def share_left(setting: PrivacySetting, population: Population, step: float | None = None) -> float:
-    """Return the root mean square error of the best guess over that without a report, faster than `lattice_errors`."""
+    """Return the root mean square error of the best guess, divided by that without a report.
+
+    It is faster than `lattice_errors`.
+    """
     drawn = coarse_step(setting, population, step)
     sigma, spread = setting.deviation, float(np.sqrt(population.variance))
     if drawn is None and _too_small(sigma, population):
@@ -138,7 +141,10 @@ def share_left(setting: PrivacySetting, population: Population, step: float | No
 
 
 def coarse_step(setting: PrivacySetting, population: Population, step: float | None) -> float | None:
-    """Return the step on which a device draws (its law's own, if any), or None if it is too fine to matter."""
+    """Return the step of the lattice on which a device draws; None if it is too fine to matter.
+
+    If the setting's law has its own lattice, the step is that of this lattice.
+    """
     own = setting.law.lattice(setting.parameters)
     step, (low, high) = step if own is None else own, _span(population)
     if step is None or setting.silent or step <= _step(setting.deviation, population):

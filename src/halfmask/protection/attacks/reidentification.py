@@ -1,7 +1,7 @@
-"""Re-identification: which user do these masked readings belong to?
+"""Re-identification: to which user do masked readings belong?
 
 The attacker knows N users' true readings in the first half of the time, sees masked readings of the second half without
-names, and assigns to each the most likely name. With f_u the known means by part of the day or week and g the masked
+names, and assigns the most likely name to each. With f_u the known means by part of the day or week, and g the masked
 ones,
 
     log-likelihood of u = -1/2 sum_parts [ (g - f_u)^2 / v_u + log v_u ],
@@ -10,8 +10,8 @@ ones,
 Known means are first multiplied by the growth of everybody's mean between the halves, which follows from the totals.
 Parts are twelfths of the day, or days of the week if only totals are known.
 
-Parts, season and drift were chosen by how many of 500 Swiss and 120 synthetic households they identify, so figures on
-those flatter the attack. Knowledge beyond means (appliances, holidays) would identify more.
+Parts, season and drift were chosen to identify the most of 500 Swiss and 120 synthetic households, so results on those
+data overstate the attack. Knowledge beyond means (appliances, holidays) would identify more.
 """
 
 from dataclasses import dataclass
@@ -48,13 +48,14 @@ class Shape:
 
 @dataclass(frozen=True, eq=False)
 class Past:
-    """The first half of the time, which the attacker knows, whatever the setting.
+    """The attacker's knowledge of the first half of the time, which does not depend on the setting.
 
-    ``parts``, ``name``  the part of each column, and what parts are
-    ``half``      column at which the second half begins
-    ``known``     means before that column
-    ``unmasked``  ranks of users by their true readings after it
-    ``floor``     least variance
+    ``rows``             rows of the users with few gaps
+    ``parts``, ``name``  part of each column, and a phrase that says what parts are
+    ``half``             column at which the second half begins
+    ``known``            means before that column
+    ``unmasked``         ranks of users by their true readings after it
+    ``floor``            least variance
     """
 
     rows: IntArray
@@ -67,7 +68,7 @@ class Past:
 
 
 def reidentification(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator) -> Finding:
-    """Return the rates of right first guesses and of right names among five, among N users."""
+    """Return, among N users, the rate of right first guesses, and of right names among the first five guesses."""
     if not evidence.single:
         return not_applicable(NAME, METRIC, "Not measured: rows of this profile are groups of users, not one.")
     masked = masked_series(setting, evidence, rng)
@@ -119,9 +120,9 @@ def shape(series: FloatArray, parts: IntArray) -> Shape:
 
 
 def ranks(known: Shape, seen: Shape, error: FloatArray, floor: float) -> IntArray:
-    """Return how many of the other names are at least as likely as the true one; row i of both is one user.
+    """Return for each user how many other names are at least as likely as the true one; row i of both is one user.
 
-    Parts in which a user lacks a number are left out. If none is left, all names are equally likely.
+    Parts in which a user has no number are left out. If none is left, all names are equally likely.
     """
     held = np.flatnonzero((known.occurrences > 0).all(axis=0) & (seen.occurrences > 0).all(axis=0))
     f, g = known.mean[:, held], seen.mean[:, held]
@@ -136,7 +137,7 @@ def ranks(known: Shape, seen: Shape, error: FloatArray, floor: float) -> IntArra
 
 
 def season(f: FloatArray, g: FloatArray) -> float:
-    """Return the growth of everybody's means, between a half and double; the largest users are left out."""
+    """Return the growth factor of everybody's means, limited to between 0.5 and 2; the largest users are left out."""
     size = np.abs(f).sum(axis=1)
     usual = size <= np.quantile(size, USUAL)
     before, after = float(f[usual].sum()), float(g[usual].sum())
@@ -144,7 +145,7 @@ def season(f: FloatArray, g: FloatArray) -> float:
 
 
 def interval(hits: int, tries: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return the interval of Clopper and Pearson for a share."""
+    """Return the Clopper-Pearson interval for a share, from the number of hits and tries."""
     from scipy.special import betaincinv  # here, because SciPy takes long to import
 
     tail = (1 - confidence) / 2

@@ -71,7 +71,9 @@ def guessable_seed(
 
 
 def days(evidence: Evidence, rng: np.random.Generator) -> FloatArray:
-    """Return a day of readings of some users: their own if the evidence has them, else drawn from the population."""
+    """Return one day of readings of some users: from the evidence if it contains readings, else drawn
+    from the population.
+    """
     if evidence.resolution == "readings":
         width = min(READINGS, evidence.series.shape[1])
         for start in range(0, evidence.series.shape[1] - width + 1, width):
@@ -85,7 +87,7 @@ def days(evidence: Evidence, rng: np.random.Generator) -> FloatArray:
 
 
 def decimals_of(readings: FloatArray) -> float | None:
-    """Return the coarsest of 1, 0.1, ... 1e-6 that divides all readings, or None."""
+    """Return the coarsest of 1, 0.1, ... 1e-6 that divides all readings; None if none does."""
     for places in range(7):
         steps = readings * 10.0**places
         if np.all(np.abs(steps - np.rint(steps)) < NEAR):
@@ -117,7 +119,10 @@ def uniforms(seeds: IntArray, size: int) -> FloatArray:
 
 
 def search(noise: PrivacySetting, reports: FloatArray, unit: float | None, usual: FloatArray, seeds: int) -> IntArray:
-    """Return the most plausible seed of each device, among those with the fewest readings off the decimals."""
+    """Return the most plausible seed of each device.
+
+    Only seeds that leave the fewest readings with too many decimals are considered.
+    """
     everyone = np.arange(seeds)
     probe = min(PROBE, reports.shape[1])
     probed = None if unit is None else draws(noise, everyone, probe)
@@ -137,16 +142,17 @@ def search(noise: PrivacySetting, reports: FloatArray, unit: float | None, usual
 
 
 def implausibility(readings: FloatArray, usual: FloatArray) -> FloatArray:
-    """Return the number of readings beyond the usual sizes, plus a roughness below one from sum |s_(t+1) - s_t|."""
+    """Return the number of readings beyond the usual sizes, plus a roughness below 1 from sum |s_(t+1) - s_t|."""
     cost = np.sum((readings < usual[0]) | (readings > usual[1]), axis=1).astype(float)
     rough = np.abs(np.diff(readings, axis=1)).sum(axis=1)
     return np.asarray(cost + rough / (1 + rough))
 
 
 def shared_seed_error(noise: PrivacySetting, truth: FloatArray, rng: np.random.Generator) -> float | None:
-    """Return the root mean square error of others' readings if the noise of one device is known: only rounding is left.
+    """Return the root mean square error of the other devices' readings, if all have the noise of one device that is
+    known.
 
-    It is None for a single device.
+    Only rounding errors remain. None for a single device.
     """
     if len(truth) < 2:
         return None

@@ -5,12 +5,12 @@ The Wiener smoother is the best linear estimate of a user's series s from the ma
     s^ = c + R (R + v I)^-1 (m - c),
 
 with c the median of other users at each time, R the covariance of the deviations from it by distance in time, and v the
-variance of the noise. Large users vary more than small ones: R is a times one correlation matrix. The prior of a comes
-from the other users, and each a is weighted by the likelihood of the user's reports.
+variance of the noise. Large users vary more than small ones: R is a number a times one correlation matrix, and a has a
+prior.
 
-Correlation and prior come from half of the users, whose readings the attacker is assumed to know (with consent, bought,
-or his own). The other half are attacked. The smoother is worse for a user who differs from all others, or whose habits
-change.
+Correlation and prior are taken from half of the users, whose readings the attacker is assumed to know (with consent,
+bought, or his own). The other half are attacked. The smoother is worse for a user who differs from all others, or whose
+habits change.
 """
 
 from dataclasses import dataclass
@@ -39,10 +39,12 @@ LARGER = 4.0 ** np.arange(1, 7)
 
 @dataclass(frozen=True, eq=False)
 class Halves:
-    """Users with few gaps, ordered by size, over the last stretch of time; every other one is known, the rest attacked.
+    """Users with few gaps, ordered by size, over the last stretch of time. Every other user is known, the rest are
+    attacked.
 
-    ``truth``   (users, times) their readings
-    ``centre``  (times,) the median of the known ones
+    ``rows``, ``times``  rows and columns of the evidence
+    ``truth``            (users, times) their readings
+    ``centre``           (times,) median of the known users
     """
 
     rows: IntArray
@@ -70,7 +72,9 @@ class Habits:
 
 
 def smoothing(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator) -> Finding:
-    """Return the mean squared error of the smoother over that of the masked series: the median of attacked users."""
+    """Return the mean squared error of the smoother divided by that of the masked series: the median of
+    the attacked users.
+    """
     masked = masked_series(setting, evidence, rng)
     if masked is None:
         return not_applicable(NAME, METRIC, "Not measured: a profile does not say what this rule makes of a total.")
@@ -139,9 +143,10 @@ def smooth(habits: Habits | None, seen: FloatArray, variance: FloatArray) -> Flo
 
 
 def smooth_measured(known: FloatArray, known_masked: FloatArray, seen: FloatArray) -> FloatArray:
-    """Return the same for a rule whose error depends on the value: both covariances are measured on the known users.
+    """Return estimates as `smooth` does, for a rule whose error depends on the value.
 
-    Each user is divided by the root mean square of the masked series, so that large users do not dominate.
+    Both covariances are measured on the known users. Each user is divided by the root mean square of the masked series,
+    so that large users do not dominate.
     """
     unit = np.sqrt(np.mean(known_masked**2, axis=1, keepdims=True))
     unit[unit == 0] = 1
@@ -152,7 +157,7 @@ def smooth_measured(known: FloatArray, known_masked: FloatArray, seen: FloatArra
 
 
 def covariance(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Return the mean over users and times of left_t right_(t+k), made even in k, for k = 0..T-1.
+    """Return the mean over users and times of left_t right_(t+k) for k = 0..T-1, averaged over k and -k.
 
     The divisor is T and not T - k, so that the matrix of these covariances stays positive.
     """

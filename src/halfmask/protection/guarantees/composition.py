@@ -38,7 +38,8 @@ TILTS = np.geomspace(0.5, 20, 12)
 
 @dataclass(frozen=True, eq=False)
 class LossDistribution:
-    """The privacy loss of one report: infinite with probability ``infinite``, else (first + k) step with ``masses[k]``.
+    """The privacy loss of one report: infinite with probability ``infinite``, otherwise (first + k) step with
+    ``masses[k]``.
 
     ``largest`` bounds |loss| if a pure epsilon is known; otherwise it is infinite.
     """
@@ -50,7 +51,7 @@ class LossDistribution:
     largest: float = math.inf
 
     def composed(self, reports: int) -> "Composition":
-        """Return the loss of this number of independent reports, each of a reading that may have changed."""
+        """Return the total loss of this number of independent reports, if the reading behind each may have changed."""
         return self._made.setdefault(reports, Composition(self, reports))
 
     @cached_property
@@ -68,8 +69,9 @@ class LossDistribution:
 class Composition:
     """The privacy loss of ``reports`` reports, each with the loss ``one``.
 
-    Infinite losses are treated separately. All n losses are finite with probability (1 - infinite)^n, exactly. Only
-    finite losses are added up, given that they are finite; that works however likely an infinite one is.
+    Infinite losses are treated separately. All n losses are finite with probability (1 - infinite)^n. The distribution
+    of the sum is computed under the condition that all losses are finite. This works for any probability of an infinite
+    loss.
     """
 
     one: LossDistribution
@@ -225,9 +227,9 @@ def _tilt(one: LossDistribution, reports: int, at: float | None = None, chance: 
 def loss_distribution(changes: Sequence[LossCells], largest: float = math.inf) -> LossDistribution:
     """Return the worst loss of one report over several changes of the reading.
 
-    If one change is worst at every epsilon, it is that one's. Otherwise delta(epsilon) is the largest of theirs at each
-    multiple of the step, and linear in e^epsilon between. That is an upper bound on all of them, and again the delta of
-    some pair of laws.
+    If one change is worst at every epsilon, the result is its loss. Otherwise delta(epsilon) is the largest of all at
+    each multiple of the step, and linear in e^epsilon between. That is an upper bound for all changes, and again the
+    delta of some pair of laws.
     """
     changes = [_within_reason(each) for each in changes]
     step = _step(changes, largest)
@@ -248,7 +250,9 @@ def loss_distribution(changes: Sequence[LossCells], largest: float = math.inf) -
 
 
 def _within_reason(one: LossCells) -> LossCells:
-    """Return the cells with losses above `LARGEST_LOSS` as infinite, and those below its negative as that."""
+    """Return the cells with losses above `LARGEST_LOSS` replaced by infinity, and those below
+    -`LARGEST_LOSS` raised to it.
+    """
 
     def held(loss: FloatArray) -> FloatArray:
         return np.where(loss > LARGEST_LOSS, np.inf, np.where(loss > -np.inf, np.maximum(loss, -LARGEST_LOSS), loss))

@@ -1,4 +1,4 @@
-"""What a setting guarantees against any attacker: epsilon and delta(epsilon), for one report and for many."""
+"""The guarantee of a setting against any attacker: epsilon and delta(epsilon), for one report and for many."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -55,14 +55,15 @@ Deltas = Mapping[float, Share]
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What reports under a setting reveal at most about a change of a reading by up to ``sensitivity``.
+    """The most that reports with a setting reveal about a change of a reading by up to ``sensitivity``.
 
     ``epsilon``   pure epsilon of one report; None if there is none
-    ``delta``     epsilon -> an upper bound on delta(epsilon) of one report
-    ``composed``  number of reports -> the same, for a change in every one of them
-    ``label``     the same in plain words
+    ``delta``     by epsilon, an upper bound on delta(epsilon) of one report
+    ``composed``  by number of reports, such bounds for a change in every one of them
+    ``label``     the guarantee in plain words
     ``step``      step of the lattice that the noise is drawn on; None for the continuous law, which no device draws
     ``unit``      unit of a reading
+    ``loss``      privacy loss of one report; None if nothing is promised
     """
 
     setting: PrivacySetting
@@ -77,7 +78,7 @@ class Guarantee:
 
     @cached_property
     def losses(self) -> LossDistribution | None:
-        """The loss of one report; None if nothing is promised. A guarantee from a file computes it again."""
+        """The loss of one report; None if nothing is promised. It is computed again for a guarantee from a file."""
         if self.loss is not None or self.certain >= 1:
             return self.loss
         return guarantee(self.setting, self.sensitivity, (), step=self.step).loss
@@ -116,16 +117,16 @@ def guarantee(
 ) -> Guarantee:
     """Return the guarantee of one setting for a change of a reading by up to ``sensitivity``, in the readings' unit.
 
-    With a ``step`` it is that of the noise which a device draws on this lattice, for a change of ceil(sensitivity/step)
-    steps; without one it is that of the continuous law. The default sensitivity of ``clip:lo,hi/inner`` is hi - lo,
-    because no larger change passes.
+    With a ``step`` it holds for the noise that a device draws on this lattice, for a change of ceil(sensitivity/step)
+    steps; without one, for the continuous law. For ``clip:lo,hi/inner`` the default sensitivity is hi - lo, because
+    clipping limits every change to that.
 
-    If a larger change may be easier to hide, the bound is the largest over several sizes of the change: on a lattice
-    all of them, for ``tabulated`` all critical ones. For continuous sine noise and plug-ins some are tried, then closer
-    and closer ones around the worst.
+    For some noise a larger change may be better hidden than a smaller one. The bound is then the largest over several
+    sizes of the change: on a lattice all of them, for ``tabulated`` all critical ones. For continuous sine noise and
+    plug-ins some sizes are tried, then more around the worst.
 
-    A setting without a known law gets delta = 1, the only bound that holds, and a label with the reason. Composition
-    assumes that the noise of every report is independent and that every reading is changed.
+    A setting without a known law gets delta = 1, the only valid bound, and a label with the reason. Composition assumes
+    that the noise of every report is independent and that every reading is changed.
     """
     change = _change(setting, sensitivity)
     counts = [_count(number) for number in reports]
@@ -158,11 +159,11 @@ def drawn_guarantee(
 
 
 def default_sensitivity(profile: Profile) -> tuple[float, str]:
-    """Return the largest change of a reading, and the source of this figure.
+    """Return the largest change of a reading, and a text that says where this number comes from.
 
-    If both bounds of the policies are given, it follows from them, and they are public. Otherwise it is the range of
-    the readings themselves, to the width of a logarithmic bin; 0 is included if there are zeros. That range is a
-    statement about private data, and does not bound anybody's next reading.
+    If the policies have both bounds, it is their difference, which is public. Otherwise it is the range of the readings
+    themselves, to the width of a logarithmic bin, with 0 included if there are zeros. That range is derived from
+    private data, and does not bound anybody's next reading.
     """
     policies = profile.about.get("policies")
     bounds = policies if isinstance(policies, Mapping) else {}  # "mixed" where profiles of several were added
@@ -228,9 +229,9 @@ def _unprotected(setting: PrivacySetting) -> str | None:
 
 
 def _contradicted(setting: PrivacySetting) -> str | None:
-    """Return how a plug-in's own draws contradict the law that figures would be computed from, or None.
+    """Return how a plug-in's own draws contradict its stated law; None if they do not.
 
-    That law is symmetric, has the stated cdf, and has atoms at 0 only. The three are tested on `DRAWS` draws, by
+    The stated law is symmetric, has the stated cdf, and has atoms at 0 only. The three are tested on `DRAWS` draws, by
     the inequality of Dvoretzky, Kiefer, Wolfowitz and Massart and by counting repeated values. A correct plug-in fails
     with probability 1e-8.
     """

@@ -27,11 +27,11 @@ TOLD = (1, 2, 4, 8, 16, 48)
 
 @dataclass(frozen=True)
 class Promise:
-    """What reports of several readings promise together, if each reading may change by up to ``change``.
+    """The promise of several reports together, if each reading may change by up to ``change``.
 
     ``readings``  number of readings
     ``change``    largest change of each reading, in ``unit``
-    ``epsilon``   the epsilon that is kept at ``delta``; None if no finite one is
+    ``epsilon``   the epsilon that holds at ``delta``; None if it is not finite
     ``odds``      probability that the best attacker guesses right; 1/2 if reports reveal nothing
     """
 
@@ -68,7 +68,9 @@ class Promise:
 
 
 def times(odds: float) -> str:
-    """Return odds as people count, rounded up; they never read as certain unless they are."""
+    """Return odds as a phrase such as "at most 57 times of 100", rounded up; "every time" only for a
+    probability of 1.
+    """
     if odds >= 1:
         return "every time"
     of = 100
@@ -78,9 +80,10 @@ def times(odds: float) -> str:
 
 
 def promise(found: Guarantee, readings: int = 1, delta: float = SMALL_DELTA) -> Promise:
-    """Return what a guarantee promises for this number of readings.
+    """Return the promise of a guarantee for this number of readings.
 
-    For one reading and noise with a pure epsilon it is that epsilon, at delta 0. Everything else is at ``delta``.
+    For one reading and noise with a pure epsilon, it is that epsilon at delta 0. Otherwise it is an epsilon at
+    ``delta``.
     """
     pure = readings == 1 and found.epsilon is not None
     epsilon = found.epsilon if pure else found.epsilon_at(delta, readings)
@@ -88,7 +91,7 @@ def promise(found: Guarantee, readings: int = 1, delta: float = SMALL_DELTA) -> 
 
 
 def odds(found: Guarantee, readings: int = 1) -> float:
-    """Return (1 + delta(0))/2."""
+    """Return the probability that the best attacker guesses right, (1 + delta(0))/2."""
     if found.losses is None:
         return 1.0
     at_zero = found.delta[0.0] if readings == 1 else found.losses.composed(readings).delta(0.0)
@@ -108,10 +111,10 @@ def per_unit(setting: PrivacySetting, step: float | None = None) -> float | None
 
 
 def trade_off(epsilons: Sequence[float], deltas: Sequence[float], alpha: FloatArray) -> FloatArray:
-    """Return the least share of missed changes of an attacker with a share ``alpha`` of false alarms.
+    """Return the least share of missed changes, for an attacker with a share ``alpha`` of false alarms.
 
-    f(alpha) = max over the known epsilons of 1 - delta - e^epsilon alpha and e^-epsilon (1 - delta - alpha), and 0
-    (Dong, Roth and Su). It is a lower bound, which rises with every further epsilon.
+    It is the maximum over the known epsilons of 1 - delta - e^epsilon alpha and e^-epsilon (1 - delta - alpha), and at
+    least 0 (Dong, Roth and Su). It is a lower bound, which more epsilons can only raise.
     """
     factor, left = np.exp(np.array(epsilons))[:, None], 1 - np.array(deltas)[:, None]
     steep, flat = left - factor * alpha, (left - alpha) / factor
