@@ -1,4 +1,4 @@
-"""The algorithm on one's own data (Fig. 1 of the paper): settings, bins, fitness, winners."""
+"""The steps of the algorithm on the user's own data (Fig. 1 of the paper): settings, bins, fitness, winners."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -50,13 +50,13 @@ HOVER = (
 
 @dataclass(frozen=True, eq=False)
 class Algorithm:
-    """A readable sample of the settings that keep the constraint, the winners always among them.
+    """A sample of the settings that keep the constraint, small enough to be read; it includes all winners.
 
     ``width``, ``height``  median minus tenth percentile of privacy and of utility: the half axes of the ellipse
-    ``fitness``            perc(U, 50) + perc(U, 10), what a winner has most of in its bin
+    ``fitness``            perc(U, 50) + perc(U, 10), which is largest for the winner of each bin
     ``admissible``         perc(Q, 50) - perc(Q, 10) < omega
-    ``kept``               how many settings keep the constraint
-    ``winners``            place in the arrays of each menu id that the study holds
+    ``kept``               the number of settings that keep the constraint
+    ``winners``            for each menu id that the study holds, its index in the arrays
     """
 
     settings: list[str]
@@ -73,7 +73,7 @@ class Algorithm:
 
 
 def algorithm_data(samples: Samples, menu: Menu, a_bin: int = ELLIPSES_A_BIN) -> Algorithm:
-    """In each bin of the menu, settings evenly spaced by rank of privacy, and the winner."""
+    """Return in each bin of the menu the winner, and settings evenly spaced by rank of privacy."""
     edges, omega = bin_edges(menu), menu_omega(menu)
     q, u = samples.scores["privacy_median"], samples.scores["utility_median"]
     place = {setting: index for index, setting in enumerate(samples.settings)}
@@ -99,14 +99,17 @@ def algorithm_data(samples: Samples, menu: Menu, a_bin: int = ELLIPSES_A_BIN) ->
 
 
 def bin_edges(menu: Menu) -> FloatArray:
-    """Return the edges of the equal bins that the menu was chosen in."""
+    """Return the edges of the equal bins in which the menu was chosen."""
     bins = [*(each.bin for each in menu.settings), *(each.bin for each in menu.empty_bins)]
     widths = [high - low for low, high in bins if high > low]
     return np.linspace(0, 1, round(1 / widths[0]) + 1 if widths else 2)
 
 
 def menu_omega(menu: Menu) -> float:
-    """Return the bound on the dispersion of privacy that the menu was chosen with; half a bin if it does not say."""
+    """Return the bound on the dispersion of privacy with which the menu was chosen.
+
+    Half a bin if that is not recorded.
+    """
     said = menu.constraints.get("omega", menu.provenance.get("omega"))
     return float(np.diff(bin_edges(menu))[0] / 2) if said is None else float(said)
 
@@ -119,7 +122,7 @@ def _spread(found: IntArray, privacy: FloatArray, count: int) -> IntArray:
 
 
 def draw_algorithm(data: Algorithm) -> "Figure":
-    """Four subplots, the steps of the algorithm, and the scale of the fitness."""
+    """Draw four subplots, one per step of the algorithm, and the scale of the fitness."""
     with subplots(4, share="xy") as (figure, axes):
         _ellipses(axes[0], data, facecolors="none", edgecolors="#0072B2")
         _ellipses(axes[1], data, facecolors="none", edgecolors="#0072B2")
@@ -142,7 +145,7 @@ def draw_algorithm(data: Algorithm) -> "Figure":
 
 
 def _shades() -> Any:
-    """Few shades, because a scale of 256 makes a heavy drawing and nobody sees the difference."""
+    """Return a scale of few shades: 256 would make a large file, and nobody sees the difference."""
     from matplotlib import colormaps
 
     return colormaps["cividis"].resampled(SHADES)
@@ -173,7 +176,7 @@ def _winners(axis: "Axes", data: Algorithm, scored: "EllipseCollection") -> None
 
 
 def algorithm_caption(data: Algorithm) -> str:
-    """Fig. 1."""
+    """Return the caption of Fig. 1."""
     text = (
         f"Each ellipse is one privacy setting ({len(data.settings)} of the {data.kept:,} that keep the "
         "constraint are drawn): its centre is the median privacy and utility over all groups of users tried, its half "
@@ -192,7 +195,10 @@ def algorithm_caption(data: Algorithm) -> str:
 
 
 def algorithm_figure(data: Algorithm, caption: str) -> Interactive:
-    """Ellipses and centres by mechanism, the centre's shade its fitness; bins as dotted lines; winners by letter."""
+    """Return the interactive figure: ellipses and their centres by mechanism, shaded by fitness.
+
+    Bins are dotted lines, and winners have their letters.
+    """
     names = sorted({text.partition(":")[0] for text in data.settings})
     of = np.array([text.partition(":")[0] for text in data.settings])
     traces = []
@@ -220,7 +226,7 @@ def algorithm_figure(data: Algorithm, caption: str) -> Interactive:
 
 
 def _outlines(data: Algorithm, rows: IntArray) -> tuple[list[float | None], ...]:
-    """Ellipses as one broken line; a small one still has some area to be seen, as in the drawn figure."""
+    """Return all ellipses as one broken line; very small ones are enlarged so that they can be seen."""
     angle = np.linspace(0, 2 * np.pi, CORNERS)
     width, height = np.maximum(data.width, 0.008), np.maximum(data.height, 0.009)
     x, y = (
@@ -273,7 +279,10 @@ def _winner_points(data: Algorithm) -> Spec:
 
 
 def _side(data: Algorithm, place: int, before: int | None) -> str:
-    """Return the side on which a name has room: below if the one before it is as high, and not beyond the edge."""
+    """Return the side of the mark on which a name has room.
+
+    It is below if the one before is about as high, and never beyond the edge.
+    """
     level = before is not None and abs(data.utility[place] - data.utility[before]) < NEAR
     return f"{'bottom' if level else 'top'} {'right' if data.privacy[place] < NEAR_EDGE else 'center'}"
 

@@ -28,7 +28,7 @@ class NoiseCurve:
 
 @dataclass(frozen=True)
 class Difference:
-    """How much more ``first`` has than ``second`` at equal noise, on average over the range that both cover."""
+    """The mean difference between ``first`` and ``second`` at equal noise, over the range that both cover."""
 
     first: str
     second: str
@@ -37,11 +37,11 @@ class Difference:
 
 
 def noise_data(samples: Samples, window: float = WINDOW, unit: str = "") -> dict[str, NoiseCurve]:
-    """By mechanism, the smoothed medians of privacy and utility of the settings that keep the constraint.
+    """Return by mechanism the smoothed medians of privacy and utility of the settings that keep the constraint.
 
-    A point averages ``window`` of the mechanism's settings, and no fewer than one; the ends of the range are cut
-    by half a window rather than averaged over fewer. Only additive noise can be compared so:
-    the total of relative noise depends on the readings, and direct mechanisms have no law.
+    A point averages ``window`` of the mechanism's settings, at least one. The range is cut by half a window at both
+    ends, so that no point averages fewer. Only additive noise is compared: the total of relative noise depends on the
+    readings, and direct mechanisms have no law.
     """
     curves = {}
     for name in samples.names():
@@ -59,7 +59,7 @@ def noise_data(samples: Samples, window: float = WINDOW, unit: str = "") -> dict
 
 
 def mean_noise(name: str, parameters: list[list[float]]) -> FloatArray:
-    """E|psi| of settings of one mechanism, whatever their numbers of parameters."""
+    """Return E|psi| of settings of one mechanism, which may differ in their number of parameters."""
     law = mechanism(name)
     mean = np.zeros(len(parameters))
     lengths = np.array([len(row) for row in parameters])
@@ -70,7 +70,7 @@ def mean_noise(name: str, parameters: list[list[float]]) -> FloatArray:
 
 
 def gap_at_equal_noise(curves: dict[str, NoiseCurve]) -> Difference | None:
-    """Return the first two mechanisms compared at equal noise; None if they share no range."""
+    """Return the difference of the first two mechanisms at equal noise; None if their ranges do not overlap."""
     names = sorted(curves)[:2]
     if len(names) < 2:
         return None
@@ -92,7 +92,7 @@ def _moving_average(values: FloatArray, width: int) -> FloatArray:
 
 
 def noise_caption(data: dict[str, NoiseCurve]) -> str:
-    """Fig. 3."""
+    """Return the caption of Fig. 3."""
     text = (
         "Median privacy and utility of the settings that keep the constraint, by the total absolute noise that "
         "they add to 100,000 readings; moving averages."
@@ -113,7 +113,7 @@ def _points(gap: float) -> str:
 
 
 def noise_plot(data: dict[str, NoiseCurve]) -> Plot:
-    """Two subplots over the same amount of noise."""
+    """Return two subplots over one axis of the amount of noise."""
     what = summed("total |noise| on 100,000 readings", next(iter(data.values())).unit)
     total = PlotAxis(what, limits=(0, None), more={"tickformat": ".3~s"})
     hover = "%{{fullData.name}}<br>total |noise| %{{x:,.4g}}<br>median {} %{{y:.3f}}"

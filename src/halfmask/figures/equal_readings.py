@@ -1,4 +1,4 @@
-"""What equal readings cost: a value that lasts k readings is one secret reported k times."""
+"""The cost of equal readings: a value that lasts k readings is one secret that is reported k times."""
 
 from dataclasses import dataclass
 
@@ -39,7 +39,7 @@ def equal_readings_data(card: ReportCard, unit: str = "") -> EqualReadings | Non
 
 
 def equal_readings_caption(data: EqualReadings) -> str:
-    """Change and window, and the strongest setting's numbers."""
+    """Return the caption: change and window, and the strongest setting's numbers."""
     id = min(data.odds, key=lambda id: data.odds[id][0])
     first, last, most = data.odds[id][0], data.odds[id][-1], data.readings[-1]
     named = f" ({data.promised[id]})" if data.promised[id] else ""
@@ -54,7 +54,7 @@ def equal_readings_caption(data: EqualReadings) -> str:
 
 
 def equal_readings_plot(data: EqualReadings) -> Plot:
-    """One subplot: odds over the number of equal readings, which doubles from tick to tick."""
+    """Return one subplot: odds over the number of equal readings, which doubles from tick to tick."""
     hover = "<b>{}</b><br>%{{x:,}} equal readings: right %{{customdata}}"
     marks = [
         Mark(id, data.readings, [100 * each for each in odds], line_style(order), hover.format(id),

@@ -1,4 +1,4 @@
-"""Lines of equal utility: how many producers make up for how much noise."""
+"""Lines of equal utility: how many more producers make up for more noise."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,10 +12,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EqualUtility:
-    """Settings by their noise, which grows; by utility, how many producers reach it if all of them show the setting.
+    """Settings in ascending order of noise, and by utility how many producers reach it if all of them use the setting.
 
-    ``own`` are the honest rewards: the mean noise of those who take part, how many they are, and the
-    utility of that.
+    ``own`` describes the honest rewards: mean noise and number of those who take part, and the utility they reach.
     """
 
     ids: list[str]
@@ -25,7 +24,7 @@ class EqualUtility:
 
 
 def equal_data(schedule: "Schedule") -> EqualUtility | None:
-    """Return the schedule's lines over its masked settings; None with fewer than two of these."""
+    """Return the schedule's lines over its masked settings; None if there are fewer than two such settings."""
     ids = sorted((id for id, noise in schedule.noise.items() if noise > 0), key=lambda id: schedule.noise[id])
     if len(ids) < 2 or not schedule.equal:
         return None
@@ -40,7 +39,7 @@ def equal_data(schedule: "Schedule") -> EqualUtility | None:
 
 
 def equal_caption(data: EqualUtility) -> str:
-    """Return how many producers the noisiest setting needs, compared with the quietest."""
+    """Return the caption: how many producers the noisiest setting needs, compared with the quietest."""
     noise, people, utility = data.own
     line = data.producers[min(data.producers, key=lambda each: abs(each - utility))]
     return (
@@ -52,7 +51,7 @@ def equal_caption(data: EqualUtility) -> str:
 
 
 def equal_plot(data: EqualUtility) -> Plot:
-    """One subplot."""
+    """Return the plot, which has one subplot."""
     noise, people, utility = data.own
     hover = "noise %{x:.3g}: %{y:,.0f} producers"
     own = f"honest rewards: utility {utility:.2f}<br>noise %{{x:.3g}}, %{{y:,.0f}} producers"

@@ -1,4 +1,4 @@
-"""How large the six metrics are under each mechanism: cumulative distributions (Fig. 2 of the paper)."""
+"""Cumulative distributions of the six metrics by mechanism (Fig. 2 of the paper)."""
 
 from dataclasses import dataclass
 
@@ -33,10 +33,10 @@ class Curve:
 
 
 def cdf_data(samples: Samples, points: int = POINTS) -> dict[str, dict[str, Curve]]:
-    """For each metric and mechanism, the distribution over all samples of all settings.
+    """Return for each metric and mechanism the distribution over all samples of all settings.
 
-    Settings that break the constraint are in it, as in the paper: the constraint comes after. Errors that are not
-    finite are left out.
+    As in the paper, settings that break the constraint are included, because the constraint is applied later. Errors
+    that are not finite are left out.
     """
     curves: dict[str, dict[str, Curve]] = {}
     for index, metric in enumerate(METRICS):
@@ -51,7 +51,7 @@ def cdf_data(samples: Samples, points: int = POINTS) -> dict[str, dict[str, Curv
 
 
 def cdf_caption(data: dict[str, dict[str, Curve]]) -> str:
-    """Fig. 2."""
+    """Return the caption of Fig. 2."""
     facts = []
     for name, curve in data["global_mean"].items():
         middle = float(np.interp(0.5, curve.share, curve.value))
@@ -66,7 +66,7 @@ def cdf_caption(data: dict[str, dict[str, Curve]]) -> str:
 
 
 def cdf_plot(data: dict[str, dict[str, Curve]]) -> Plot:
-    """Six subplots: local errors on the left, global errors on the right."""
+    """Return six subplots: local errors on the left, global errors on the right."""
     hover = "%{{fullData.name}}: %{{y:.1f}} % of samples<br>have at most %{{x:.4g}}{}"
     below = PlotAxis("samples below (%)", limits=(0, 102))
     found: list[Subplot] = []
@@ -81,9 +81,9 @@ def cdf_plot(data: dict[str, dict[str, Curve]]) -> Plot:
 
 
 def _axis(curves: dict[str, Curve], bits: str) -> PlotAxis:
-    """Bits on a plain axis; errors on a logarithmic one that shows the upper decades.
+    """Return a linear axis for bits, or for errors a logarithmic one that shows the upper decades.
 
-    Some settings hardly mask: without a cut they would press all others to the right edge.
+    Settings that hardly mask have tiny errors. Without the cut they would press all others to the right edge.
     """
     largest = max((float(curve.value[-1]) for curve in curves.values()), default=0.0)
     if bits or largest <= 0:

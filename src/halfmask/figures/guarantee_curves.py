@@ -1,4 +1,4 @@
-"""What is guaranteed: upper bounds on delta over epsilon, for one report and for a day of them."""
+"""The guarantee: upper bounds on delta over epsilon, for one report and for a day of reports."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ FLOOR = 1e-9
 
 @dataclass(frozen=True)
 class GuaranteeCurves:
-    """delta(epsilon) of each setting, for one report and for a day of them, against a change of ``change``.
+    """delta(epsilon) of each setting, for one report and for a day of reports, for a change of a reading by ``change``.
 
-    ``instead``: the setting of highest privacy that has an alternative, that alternative, and its two curves.
-    ``certain``: settings with reports that are possible for one of the two readings only.
+    ``instead``  the setting of highest privacy that has an alternative, that alternative, and the curves of both
+    ``certain``  settings with reports that are possible for only one of the two readings
     """
 
     change: float
@@ -34,7 +34,7 @@ class GuaranteeCurves:
 
 
 def guarantee_data(card: ReportCard, unit: str = "") -> GuaranteeCurves:
-    """Guarantees against a change of a typical reading's size."""
+    """Return the guarantees for a change of a typical reading's size."""
     shown, day = card.masking(), card.day
     better = [(each.score, each.id, each.instead) for each in shown if each.instead]
     _, strongest, other = max(better, key=lambda each: each[0]) if better else (0.0, "", None)
@@ -51,7 +51,7 @@ def guarantee_data(card: ReportCard, unit: str = "") -> GuaranteeCurves:
 
 
 def guarantee_caption(data: GuaranteeCurves) -> str:
-    """Guarantees."""
+    """Return the caption of the guarantees."""
     text = (
         f"Against a change of {sized(data.change, data.unit)} in one reading, and in each of a day's {data.day:,}: "
         "delta, the most by which the chance of any outcome under one value exceeds e to the epsilon times its chance "
@@ -70,7 +70,10 @@ def guarantee_caption(data: GuaranteeCurves) -> str:
 
 
 def guarantee_plot(data: GuaranteeCurves) -> Plot:
-    """Two subplots; a curve that levels off has certain disclosure. Bounds shown on hovering are rounded up."""
+    """Return two subplots.
+
+    A curve that levels off means certain disclosure. Bounds shown on hovering are rounded up.
+    """
     hover = "<b>{}</b><br>epsilon %{{x}}: delta at most %{{customdata}}"
     grey = {"color": QUIET, "linewidth": 3.6, "alpha": 0.7}
     delta = PlotAxis("delta (upper bound)", log=True, limits=(FLOOR, 2), ticks=powers_of_ten(-9, 0, 3))

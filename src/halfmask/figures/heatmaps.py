@@ -1,4 +1,4 @@
-"""Everyone chooses freely: privacy and utility by dominant setting and share (Fig. 5 of the paper)."""
+"""Privacy and utility if everyone chooses freely, by dominant setting and its share (Fig. 5 of the paper)."""
 
 import math
 from collections.abc import Sequence
@@ -38,10 +38,12 @@ SHADES = {
 
 @dataclass(frozen=True, eq=False)
 class HeatMaps:
-    """Cells (dominant share, dominant setting) by the names in `CELL_TITLES`; NaN if no mix falls.
+    """Cells (dominant share, dominant setting) by the names in `CELL_TITLES`; NaN if a cell has no mix.
 
-    ``shares`` descend from 100 %; ``settings`` are in order of utility, highest first; ``mixes`` counts rows a cell.
-    ``outside``: cells of `CELL_TITLES` without a number, as their scores leave the study's range.
+    ``shares``    descending from 100 %
+    ``settings``  in descending order of utility
+    ``mixes``     the number of mixes per cell
+    ``outside``   cells without a number, because their scores leave the study's range
     """
 
     shares: FloatArray
@@ -52,7 +54,7 @@ class HeatMaps:
 
 
 def heatmap_data(mix: Mix, menu: Menu | None = None) -> HeatMaps:
-    """Median and interquartile range over all mixes in which one setting has strictly the largest share."""
+    """Return median and interquartile range over all mixes in which one setting has strictly the largest share."""
     table = mix.table
     utility = {each.id: each.utility.median for each in menu.settings} if menu else mix.about["utility"]
     order = sorted(utility, key=lambda name: (-utility[name], name))
@@ -80,7 +82,7 @@ def heatmap_data(mix: Mix, menu: Menu | None = None) -> HeatMaps:
 
 
 def draw_heatmaps(data: HeatMaps) -> "Figure":
-    """Four maps with the numbers in their cells."""
+    """Draw four maps with the numbers in their cells."""
     with subplots(len(CELL_TITLES), height=0.75 + 0.3 * max(len(data.shares), 4)) as (figure, all_axes):
         for axes_, (name, title) in zip(all_axes, CELL_TITLES.items(), strict=True):
             _draw_map(axes_, data, name, "YlGnBu" if name.endswith("median") else "YlOrBr")
@@ -113,7 +115,7 @@ def _draw_map(axis: "Axes", data: HeatMaps, name: str, shades: str) -> None:
 
 
 def heatmap_caption(data: HeatMaps) -> str:
-    """Fig. 5."""
+    """Return the caption of Fig. 5."""
     spread, utility, dip = (data.cells[name] for name in ("privacy_iqr", "utility_median", "utility_iqr"))
     text = (
         "Users choose freely from the menu. A column holds the mixes in which one setting has strictly the most users, "
@@ -134,7 +136,7 @@ def heatmap_caption(data: HeatMaps) -> str:
 
 
 def heatmap_figure(data: HeatMaps, caption: str) -> Interactive:
-    """Four maps with the numbers in their cells."""
+    """Return four interactive maps with the numbers in their cells."""
     traces, made = [], []
     for number, (name, title) in enumerate(CELL_TITLES.items()):
         traces += [_map(number, data, name, title), _numbers(number, data, name)]
@@ -170,12 +172,15 @@ def _map(number: int, data: HeatMaps, name: str, title: str) -> Spec:
 
 
 def _shaded(data: HeatMaps, name: str) -> FloatArray:
-    """What cells are coloured by: those outside of the study's range as the largest."""
+    """Return the numbers by which cells are coloured; cells outside of the study's range count as the largest."""
     return np.where(data.outside[name], np.nanmax(data.cells[name], initial=0.0), data.cells[name])
 
 
 def _numbers(number: int, data: HeatMaps, name: str) -> Spec:
-    """The cells' numbers, each in black or white as its cell needs: plotly's own grey is too pale on middle shades."""
+    """Return the cells' numbers, in black or white, whichever can be read on the cell's colour.
+
+    plotly's own grey is too pale on middle shades.
+    """
     colours, cells = SHADES[name.rpartition("_")[2]], _shaded(data, name)
     low, high = np.nanmin(cells), np.nanmax(cells)
     shown = [(row, column) for row, column in np.ndindex(cells.shape) if np.isfinite(cells[row, column])]

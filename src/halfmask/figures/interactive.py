@@ -1,7 +1,6 @@
 """Interactive figures: plotly specifications of lines, bands, points and axes, as plain data.
 
-A specification has neither text nor background colours: the page adds its own text and grid colours, for light and for
-dark.
+A specification sets neither the text colour nor the background. The page adds these and the grid, for light and dark.
 """
 
 from collections.abc import Iterable, Sequence
@@ -38,9 +37,9 @@ class SubplotSpec:
 
 @dataclass(frozen=True)
 class Interactive:
-    """A figure to look into: traces, and a layout for wide pages and one for phones that serve the same traces.
+    """An interactive figure: traces, with a layout for wide pages and one for phones.
 
-    Its name and title are the registry's.
+    Its name and title are those in the registry.
     """
 
     caption: str
@@ -51,16 +50,16 @@ class Interactive:
     title: str = ""
 
     def json(self) -> Spec:
-        """Plain data, as a page takes it."""
+        """Return the figure as plain data for a page."""
         return dict(vars(self))
 
     def figure(self) -> Spec:
-        """What ``plotly.graph_objects.Figure`` takes."""
+        """Return the argument for ``plotly.graph_objects.Figure``."""
         return {"data": self.traces, "layout": self.wide}
 
 
 def interactive(caption: str, traces: list[Spec], subplots: Sequence[SubplotSpec], **more: Any) -> Interactive:
-    """Lay a figure out for wide pages and for phones; see `layout` for the options."""
+    """Return a figure laid out for wide pages and for phones; see `layout` for the options."""
     return Interactive(caption, traces, layout(subplots, columns=2, **more), layout(subplots, columns=1, **more))
 
 
@@ -68,7 +67,10 @@ def layout(
     subplots: Sequence[SubplotSpec], *, columns: int, height: int = 250, legend: bool = True, below: int = 0,
     shapes: Sequence[Spec] = (),
 ) -> Spec:  # fmt: skip
-    """Subplots ``height`` pixels high in rows of at most ``columns``, with ``below`` spare pixels at the bottom."""
+    """Return a layout of subplots ``height`` pixels high in rows of at most ``columns``.
+
+    ``below`` is the number of spare pixels at the bottom.
+    """
     drag = "zoom" if columns > 1 else False  # on a phone a finger scrolls the page
     columns = min(columns, len(subplots))
     rows = -(-len(subplots) // columns)
@@ -98,7 +100,7 @@ def layout(
 
 
 def axis_suffix(number: int) -> str:
-    """What follows ``x`` and ``y`` in the names of a subplot's axes: nothing for the first, then 2, 3 ..."""
+    """Return what follows ``x`` and ``y`` in the names of a subplot's axes: nothing for the first, then 2, 3 ..."""
     return "" if number == 0 else str(number + 1)
 
 
@@ -125,7 +127,7 @@ def score_axis(title: str) -> Spec:
 
 
 def plain_numbers(values: npt.NDArray[Any] | Sequence[float]) -> list[float | None]:
-    """Numbers as JSON has them: six digits, since no screen shows more, and null for what is not finite."""
+    """Return numbers as JSON has them: six digits, since no screen shows more, and null if not finite."""
     return [float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None for value in values]
 
 
@@ -142,14 +144,14 @@ def stroke(look: Spec) -> Spec:
 
 
 def dashes(linestyle: str | tuple[int, tuple[float, ...]]) -> str:
-    """Dashes in pixels; matplotlib counts them in widths of the line."""
+    """Return dashes in pixels; matplotlib measures them in line widths."""
     return "solid" if isinstance(linestyle, str) else ",".join(f"{length * WIDTH:g}px" for length in linestyle[1])
 
 
 def line_trace(
     subplot: int, name: str, x: Iterable[Any], y: Iterable[Any], look: Spec, hover: str, **more: Any
 ) -> Spec:
-    """Return a line; lines of one name are one entry of the legend and are switched together."""
+    """Return a line. Lines of one name share an entry of the legend and are switched on and off together."""
     return {
         "type": "scatter", "mode": "lines", "name": name, "legendgroup": name, "x": list(x), "y": list(y),
         "line": stroke(look), "hovertemplate": f"{hover}<extra></extra>", **axes(subplot), **more,
@@ -157,7 +159,7 @@ def line_trace(
 
 
 def band_trace(subplot: int, name: str, x: FloatArray, low: FloatArray, high: FloatArray, colour: str) -> Spec:
-    """From the least to the most at each ``x``; it goes with the legend's entry of its name."""
+    """Return the band from ``low`` to ``high`` at each ``x``; it shares the legend's entry of its name."""
     return {
         "type": "scatter", "mode": "lines", "name": name, "legendgroup": name, "showlegend": False,
         "x": plain_numbers(np.concatenate([x, x[::-1]])), "y": plain_numbers(np.concatenate([low, high[::-1]])),
@@ -168,7 +170,7 @@ def band_trace(subplot: int, name: str, x: FloatArray, low: FloatArray, high: Fl
 def point_trace(
     subplot: int, name: str, x: Iterable[Any], y: Iterable[Any], marker: Spec, hover: str, **more: Any
 ) -> Spec:
-    """Single marks."""
+    """Return single marks."""
     return {
         "type": "scatter", "mode": "markers", "name": name, "legendgroup": name, "x": list(x), "y": list(y),
         "marker": marker, "hovertemplate": f"{hover}<extra></extra>", **axes(subplot), **more,

@@ -1,4 +1,4 @@
-"""How long the offer's promises last: epsilon and the best odds of an attacker as reports add up."""
+"""How long the offer's promises last: epsilon and the best odds of an attacker as the number of reports grows."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,8 @@ BETWEEN = (2, 4, 14, 90, 180)
 class LastingPromises:
     """What each offered level promises for growing numbers of readings, each changed by up to the question's change.
 
-    ``marks`` names some of the numbers: a day, a week. A level whose noise keeps no finite epsilon has odds alone.
+    ``marks`` names some of the numbers, such as a day and a week. A level whose noise has no finite epsilon has only
+    odds.
     """
 
     question: Question
@@ -27,7 +28,7 @@ class LastingPromises:
     marks: dict[float, str]
 
     def longest(self, level: str) -> Promise | None:
-        """Return the last of the promises that keep an epsilon worth the name; None if already the first does not."""
+        """Return the promise for the most readings whose epsilon is still small enough; None if no promise's is."""
         kept = [each for each in self.promises[level] if each.epsilon is not None and each.epsilon <= LARGE_EPSILON]
         return kept[-1] if kept else None
 
@@ -50,7 +51,7 @@ def lasting_data(offer: Menu | None, day: int) -> LastingPromises | None:
 
 
 def lasting_caption(data: LastingPromises) -> str:
-    """Change and delta, and how far the strongest level's promise reaches, with the epsilon behind it."""
+    """Return the caption: change and delta, and how long the strongest level's promise lasts, with its epsilon."""
     text = (
         f"Reports use a promise up: each of so many readings in a row was changed by up to {data.question.size}, or "
         f"none was. First panel: epsilon, at delta 0 for one reading and at delta {data.question.delta:g} for more; "
@@ -71,7 +72,7 @@ def lasting_caption(data: LastingPromises) -> str:
 
 
 def lasting_plot(data: LastingPromises) -> Plot:
-    """Two subplots over the number of readings; promises shown on hovering are rounded up."""
+    """Return two subplots over the number of readings; promises shown on hovering are rounded up."""
     hover = "<b>{}</b><br>%{{x:,}} readings, delta %{{customdata[1]}}: %{{customdata[0]}}"
     epsilons, odds = [], []
     for order, (level, kept) in enumerate(data.promises.items()):

@@ -20,11 +20,11 @@ DENSEST = 5.0  # higher peaks are cut, so that the other laws can be seen
 
 @dataclass(frozen=True)
 class LimitFigure:
-    """Everything that the figure of the limit draws.
+    """The data of the figure of the limit.
 
     ``noise``   the limit and three families of noise, as the card has them
     ``bands``   utility over privacy of the study's settings, each at its medians, by mechanism
-    ``near``    by id of the menu: deviation of its noise, and its privacy as a share of the limit
+    ``near``    by id of the menu: standard deviation of its noise, and its privacy as a share of the limit
     ``places``  by id of the menu: privacy and utility
     """
 
@@ -36,7 +36,7 @@ class LimitFigure:
 
 
 def limit_data(card: ReportCard, menu: Menu, samples: Samples | None, unit: str = "") -> LimitFigure | None:
-    """Return the figure's data; None if the card lacks the limit. Without a study, its trajectories are left out."""
+    """Return the figure's data; None if the card lacks the limit. Without a study there are no trajectories."""
     if card.noise is None:
         return None
     near = {
@@ -54,14 +54,14 @@ def limit_data(card: ReportCard, menu: Menu, samples: Samples | None, unit: str 
 
 
 def _by_mechanism(samples: Samples) -> dict[str, Band]:
-    """Utility over privacy, a setting counting once, at its medians; the limit's are medians of the same samples."""
+    """Return utility over privacy, with each setting once at its medians."""
     q, u = samples.scores["privacy_median"], samples.scores["utility_median"]
     of = {name: samples.kept & (samples.mechanisms == name) for name in samples.names() if name != "none"}
     return {name: band_over_privacy(q[rows], u[rows]) for name, rows in of.items() if rows.any()}
 
 
 def limit_plot(data: LimitFigure) -> Plot:
-    """Four subplots: the limit over the trajectories, how close noise comes, what it looks like, what it is worth."""
+    """Return four subplots: the limit over the trajectories, how near noise comes to it, its shape, and its worth."""
     noise = data.noise
     paths = [
         Mark(name, at.at, at.high, _look(name), f"best {name}<br>privacy %{{x:.2f}}, utility %{{y:.3f}}",
@@ -132,7 +132,7 @@ def _look(name: str) -> dict[str, Any]:
 
 
 def limit_caption(data: LimitFigure) -> str:
-    """What the figure shows, with its own numbers."""
+    """Return the caption, with the figure's own numbers."""
     reached = np.stack(list(data.noise.shares.values()))
     last = {name: float(error[-1]) for name, error in data.noise.errors.items()}
     best = max(FAMILIES, key=lambda name: last[name])

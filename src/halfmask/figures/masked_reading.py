@@ -1,4 +1,4 @@
-"""What a setting makes of a typical reading: the distribution of its report."""
+"""The distribution of the report of a typical reading under a setting."""
 
 from dataclasses import dataclass, replace
 
@@ -18,9 +18,9 @@ REACH = 3
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """What a reading shows as under a setting: ``share`` of reports between each two ``edges``.
+    """The distribution of reports of a reading under a setting: ``share`` of reports between successive ``edges``.
 
-    ``low`` to ``high`` holds 8 of 10 reports; ``beyond`` is the share that lies outside of the edges.
+    8 of 10 reports lie from ``low`` to ``high``; ``beyond`` is the share outside of the edges.
     """
 
     reading: float
@@ -33,9 +33,9 @@ class Shown:
 
 
 def shown_data(setting: PrivacySetting, reading: float, cells: int = CELLS, unit: str = "") -> Shown | None:
-    """From the noise's own law, P(|psi| <= y), halved for its two signs; None if the reading shows as it is.
+    """Return the distribution, from the noise's law P(|psi| <= y) with equal signs; None if the reading is not masked.
 
-    The edges reach to the largest noise, but no further than three times what 8 of 10 noises keep within.
+    The edges reach to the largest noise, but at most to three times the range of 8 of 10 noises.
     """
     if setting.kind == "direct" or setting.inner is not None:
         raise SettingError(
@@ -63,7 +63,7 @@ def shown_data(setting: PrivacySetting, reading: float, cells: int = CELLS, unit
 
 
 def shown_figure(data: Shown, setting: str) -> Interactive:
-    """Shares of reports as a stepped line, what 8 of 10 show shaded, the reading itself dashed."""
+    """Return shares of reports as a stepped line; the range of 8 of 10 is shaded, and the reading is a dashed line."""
     x = plain_numbers(np.repeat(data.edges, 2)[1:-1])
     y = plain_numbers(np.repeat(data.share * 100, 2))
     hover = "a report around %{x:.3g}:<br>%{y:.2f} % of reports in this step"

@@ -1,4 +1,4 @@
-"""The offer and the paper's menu, side by side: what a report leaves to guess, and what is promised."""
+"""The offer and the paper's menu next to each other: how well reports can be guessed, and what is promised."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -33,13 +33,13 @@ class Level:
 
     @property
     def promise(self) -> str:
-        """What is written at its bar."""
+        """Return the text at its bar."""
         return "no promise" if self.window is None else f"epsilon {upwards(self.window)}"
 
 
 @dataclass(frozen=True)
 class Offered:
-    """The settings of both menus, least private first, what the epsilons are about, and the guarantee's cost."""
+    """The settings of both menus, least private first, what the epsilons are about, and the cost of the guarantee."""
 
     menus: dict[str, list[Level]]
     question: Question
@@ -47,7 +47,7 @@ class Offered:
 
 
 def offer_data(offer: Menu | None, paper: Menu | None) -> Offered | None:
-    """None if the offer is missing, or either menu does not say what it protects."""
+    """Return the figure's data; None if the offer is missing, or either menu does not say what it protects."""
     if offer is None or paper is None or offer.question is None:
         return None
     found = {name: _levels(menu) for name, menu in ((OFFER, offer), (PAPER, paper))}
@@ -71,7 +71,7 @@ def _levels(menu: Menu) -> list[Level]:
 
 
 def offer_caption(data: Offered) -> str:
-    """What is promised and what that costs, with the figure's own numbers."""
+    """Return the caption: what is promised and what that costs, with the figure's own numbers."""
     bare = [each.id for each in data.menus[PAPER] if each.window is None]
     none = f"Without a promise: {', '.join(bare)}. " if bare else ""
     cost = "" if data.cost is None else f"The guarantee costs at most {upwards(max(data.cost, 0), 2)} of utility."
@@ -82,7 +82,7 @@ def offer_caption(data: Offered) -> str:
 
 
 def draw_offer(data: Offered) -> "Figure":
-    """Two subplots, a bar a setting."""
+    """Draw two subplots, with one bar per setting."""
     most = max(map(len, data.menus.values()))
     with subplots(2, height=1.2 + 0.36 * most) as (figure, axes):
         for axis_, (name, levels) in zip(axes, data.menus.items(), strict=True):
@@ -102,7 +102,7 @@ def draw_offer(data: Offered) -> "Figure":
 
 
 def offer_figure(data: Offered, caption: str) -> Interactive:
-    """Return the same two subplots."""
+    """Return the two subplots of `draw_offer` as an interactive figure."""
     traces, made = [], []
     for number, (name, levels) in enumerate(data.menus.items()):
         colours = [QUIET if each.window is None else PALETTE[0] for each in levels]

@@ -33,9 +33,9 @@ SIDES = {"right": (5, "left"), "left": (-5, "right"), "center": (0, "center"), "
 
 @dataclass(frozen=True)
 class PlotAxis:
-    """An axis. ``limits`` and ``ticks`` are in its own numbers; ``more`` is for plotly alone.
+    """An axis. ``limits`` and ``ticks`` are in the axis' own numbers; ``more`` is only for plotly.
 
-    ``whole``: drawn ticks are whole numbers.
+    ``whole``: ticks are drawn only at whole numbers.
     """
 
     title: str
@@ -191,7 +191,7 @@ class Plot:
     share: str = ""
 
     def draw(self) -> "Figure":
-        """Draw it with matplotlib."""
+        """Draw the figure with matplotlib."""
         with subplots(len(self.subplots), self.inches, self.share) as (figure, all_axes):
             for axes, each in zip(all_axes, self.subplots, strict=True):
                 each.draw(axes)

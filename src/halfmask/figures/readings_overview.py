@@ -1,4 +1,4 @@
-"""What the data look like: how large readings are, and the totals over time."""
+"""An overview of the data: the sizes of readings, and the totals over time."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def draw_readings(data: ProfilePicture) -> "Figure":
-    """Two subplots: the sizes of readings, on a logarithmic axis if readings add up, and each period's total."""
+    """Draw two subplots: the sizes of readings (on a logarithmic axis if readings add up) and each period's total."""
     with np.errstate(over="ignore", invalid="ignore"), subplots(2, height=2.8) as (figure, (left, right)):
         left.bar(data.sizes, data.shares * 100, width=data.widths, color=PALETTE[0])
         left.set(
@@ -37,19 +37,19 @@ def draw_readings(data: ProfilePicture) -> "Figure":
 
 
 def over_time(data: ProfilePicture) -> str:
-    """Return the words of the axis of totals or means."""
+    """Return the label of the axis of totals or means."""
     mean = in_unit("mean of all readings", data.unit)
     return mean if data.mean else summed("sum of all readings", data.unit)
 
 
 def _dates(periods: IntArray) -> tuple[IntArray, list[str]]:
-    """Return a few periods, evenly spaced, and their days: any span of time does, from minutes to centuries."""
+    """Return a few evenly spaced periods and their labels; any span works, from minutes to centuries."""
     shown = periods[np.unique(np.linspace(0, len(periods) - 1, DATES).round().astype(int))]
     return shown, [str(moment) for moment in shown.astype("datetime64[us]").astype("datetime64[D]")]
 
 
 def readings_caption(data: ProfilePicture) -> str:
-    """Return the readings."""
+    """Return the caption of the readings."""
     if data.mean:
         return "What readings are, from the 0.1 % to the 99.9 % quantile, and the mean of each period over time."
     return (
@@ -59,9 +59,10 @@ def readings_caption(data: ProfilePicture) -> str:
 
 
 def readings_figure(data: ProfilePicture, caption: str) -> Interactive:
-    """Two subplots: the distribution of readings, over |s| on a logarithmic axis if they add up; each period's total.
+    """Return the interactive figure: the distribution of the sizes of readings, and each period's total.
 
-    Of very many periods, evenly spaced ones are drawn, and the caption says how many.
+    The axis of sizes is logarithmic if readings add up. Of very many periods, evenly spaced ones are drawn, and the
+    caption says how many.
     """
     thin = np.unique(np.linspace(0, len(data.periods) - 1, MOST_PERIODS).round().astype(int))
     if len(thin) < len(data.periods):

@@ -49,11 +49,13 @@ MORE_ELLIPSES = 16
 
 @dataclass(frozen=True)
 class FigureKind:
-    """A figure that a folder may have.
+    """A kind of figure that a folder may have.
 
-    ``data`` gives None if the folder lacks a part. ``follows_menu``: another menu, other weights or another
-    constraint change it. A card is of the folder's own menu, and an audit takes longer than a page can wait: its
-    figures stay. ``of_study``: it needs the study's samples.
+    ``data``          the function that returns its data; None if the folder lacks a part
+    ``follows_menu``  whether another menu, other weights or another constraint change it
+    ``of_study``      whether it needs the study's samples
+
+    Figures of a card do not follow the menu: the card is of the folder's own menu, and a new audit takes too long.
     """
 
     name: str
@@ -78,7 +80,7 @@ class Drawing:
 
 
 def drawings(inputs: ResultsFolder) -> Iterator[Drawing]:
-    """The figures that the folder's parts allow; those of the study come last, and only then is it read."""
+    """Yield the figures that the folder's parts allow. Those of the study come last, because it is read only then."""
     for kind in sorted(FIGURES, key=lambda kind: kind.of_study):
         data = kind.data(inputs.whole if kind.of_study else inputs)
         if data is not None:
@@ -86,7 +88,10 @@ def drawings(inputs: ResultsFolder) -> Iterator[Drawing]:
 
 
 def interactive_figures(inputs: ResultsFolder, *, follows_menu: bool | None = None) -> Iterator[Interactive]:
-    """The same figures, interactive; ``follows_menu`` selects those that follow the menu, or the others."""
+    """Yield the interactive figures that the folder's parts allow.
+
+    ``follows_menu``: True selects those that follow the menu, False the others.
+    """
     for kind in FIGURES:
         if follows_menu is None or kind.follows_menu == follows_menu:
             data = kind.data(inputs)
@@ -95,7 +100,7 @@ def interactive_figures(inputs: ResultsFolder, *, follows_menu: bool | None = No
 
 
 def by_place(names: Sequence[str]) -> dict[str, list[tuple[int, str]]]:
-    """Of each section of the page, its figures among ``names``, numbered through the page."""
+    """Return for each section of the page those of its figures that are in ``names``, numbered through the page."""
     shown = [kind for place in get_args(Place) for kind in FIGURES if kind.place == place and kind.name in names]
     found: dict[str, list[tuple[int, str]]] = {place: [] for place in get_args(Place)}
     for number, kind in enumerate(shown, start=1):
@@ -104,7 +109,10 @@ def by_place(names: Sequence[str]) -> dict[str, list[tuple[int, str]]]:
 
 
 def _of(part: str, data: Callable[..., Any]) -> Callable[[ResultsFolder], Any]:
-    """Return what gives a figure's data from one part of the folder; None if that is missing."""
+    """Return a function that takes a figure's data from one part of the folder.
+
+    It returns None if the part is missing.
+    """
     return lambda inputs: None if getattr(inputs, part) is None else data(getattr(inputs, part))
 
 
@@ -114,7 +122,10 @@ def _filled(found: Any, part: str) -> Any:
 
 
 def _with_unit(data: Callable[..., Any]) -> Callable[[ResultsFolder], Any]:
-    """Return what gives a figure's data from the card and the unit of readings; None without a card."""
+    """Return a function that makes a figure's data from the card and the unit of readings.
+
+    It returns None without a card.
+    """
     return lambda inputs: None if inputs.card is None else data(inputs.card, inputs.unit)
 
 
@@ -125,7 +136,7 @@ def _drawn(plot: Callable[[Any], Plot], data: Any) -> "Figure":
 def _both(
     plot: Callable[[Any], Plot],
 ) -> "tuple[Callable[[Any], Figure], Callable[[Any, str, ResultsFolder], Interactive]]":
-    """Return the drawing and the interactive form of one declaration."""
+    """Return the functions that draw a declared plot and that make it interactive."""
     return partial(_drawn, plot), lambda data, caption, _: plot(data).interactive(caption)
 
 
@@ -134,7 +145,7 @@ def _algorithm(inputs: ResultsFolder) -> Algorithm | None:
 
 
 def _algorithm_twin(data: Algorithm, caption: str, inputs: ResultsFolder) -> Interactive:
-    """Show more ellipses, and say how many in the caption."""
+    """Return the interactive figure, which has more ellipses; the caption says how many."""
     if inputs.samples and inputs.menu:
         data = algorithm_data(inputs.samples, inputs.menu, MORE_ELLIPSES)
         caption = algorithm_caption(data)
@@ -142,7 +153,7 @@ def _algorithm_twin(data: Algorithm, caption: str, inputs: ResultsFolder) -> Int
 
 
 def _trajectories_twin(data: Trajectories, caption: str, inputs: ResultsFolder) -> Interactive:
-    """Show single settings too, and say how many."""
+    """Return the interactive figure, which also has single settings; the caption says how many."""
     clouds = cloud_data(inputs.samples) if inputs.samples else {}
     if clouds:
         drawn, of = sum(len(each.settings) for each in clouds.values()), sum(each.of for each in clouds.values())
@@ -235,7 +246,7 @@ FIGURES = (
 
 @dataclass(frozen=True)
 class DrawnFigure:
-    """A figure as a page shows it: each panel is an ``<svg>``."""
+    """A figure for a page; each panel is an ``<svg>``."""
 
     name: str
     title: str

@@ -1,4 +1,4 @@
-"""What a folder holds for a report: profile, study, menu, mixes, card and schedule, those that are there.
+"""The results in a folder for a report: profile, study, menu, mixes, card and schedule, as far as they exist.
 
 If there is also an offer, the letters of the paper's menu become paper A and so on.
 """
@@ -29,23 +29,23 @@ PAPER = "paper "
 
 
 def paper_name(id: str) -> str:
-    """``paper A`` for A; "none" is the same everywhere."""
+    """Return ``paper A`` for A; "none" does not change."""
     return id if id == NONE_ID or id.startswith(PAPER) else PAPER + id
 
 
 def paper_menu(menu: Menu) -> Menu:
-    """Return the menu with the names of its settings."""
+    """Return the menu with its settings called paper A and so on."""
     return replace(menu, settings=tuple(replace(each, id=paper_name(each.id)) for each in menu.settings))
 
 
 def paper_card(card: ReportCard) -> ReportCard:
-    """Return the card of that menu."""
+    """Return the card of the menu with its settings called paper A and so on."""
     cards = tuple(replace(each, id=paper_name(each.id)) for each in card.cards)
     return replace(card, cards=cards, best=replace(card.best, like=paper_name(card.best.like)) if card.best else None)
 
 
 def paper_mix(mix: Mix) -> Mix:
-    """Mixes of that menu, as figures look at them: by the setting that has most users."""
+    """Return mixes with their settings called paper A and so on, by the setting that has most users."""
     place = mix.table.schema.get_field_index("dominant")
     names = [None if id is None else paper_name(id) for id in mix.table["dominant"].to_pylist()]
     return replace(mix, table=mix.table.set_column(place, "dominant", pa.array(names, pa.string())))
@@ -66,16 +66,16 @@ Speller = Callable[["ResultsFolder", str], str]
 
 
 def by_name(_: "ResultsFolder", part: str) -> str:
-    """Return the command of a part without its options, for who knows no better."""
+    """Return the command of a part without options, if these are not known."""
     return f"halfmask {PARTS.get(part, part)}"
 
 
 @dataclass(frozen=True, eq=False)
 class ResultsFolder:
-    """The parts of a report that are there; ``name`` is what the report calls the data.
+    """The parts of a report that exist; ``name`` is what the report calls the data.
 
-    Beside an offer, the settings of the paper's menu are called paper A and so on, here and in its card and mixes.
-    ``days`` are those of simulation.csv, ``shared`` those of sharing.csv.
+    If there is an offer, the settings of the paper's menu are called paper A and so on, also in its card and mixes.
+    ``days`` are the rows of simulation.csv, ``shared`` those of sharing.csv.
     """
 
     folder: Path
@@ -95,7 +95,7 @@ class ResultsFolder:
 
     @cached_property
     def whole(self) -> "ResultsFolder":
-        """The same with the study, which takes longest to read; unchanged if it is there, or if the folder has none."""
+        """Return the folder with its study, which takes longest to read; unchanged if it has none."""
         study = self.folder / "study.parquet"
         if self.samples is not None or not study.exists():
             return self
@@ -107,7 +107,7 @@ class ResultsFolder:
 
     @property
     def unit(self) -> str:
-        """Return the unit of a reading, as the profile or a menu has it; empty if nobody named one."""
+        """Return the unit of a reading from the profile or a menu; empty if nobody named one."""
         if self.profile and self.profile.unit:
             return self.profile.unit
         asked = [menu.question.unit for menu in (self.offer, self.menu) if menu and menu.question]
@@ -120,7 +120,10 @@ class ResultsFolder:
 
     @property
     def paid(self) -> Menu | None:
-        """Return the menu that the schedule pays for, which names it by the settings' noise; None if it is not here."""
+        """Return the menu that the schedule pays for, recognised by its settings' noise.
+
+        None if it is not in the folder.
+        """
         noise = self.schedule.noise if self.schedule else {}
         for menu in (self.offer, self.menu):
             if menu and noise == {each.id.removeprefix(PAPER): each.noise_std or 0.0 for each in menu.settings}:
@@ -128,7 +131,7 @@ class ResultsFolder:
         return None
 
     def warnings(self) -> list[str]:
-        """What goes with every result of the folder's menus, each once."""
+        """Return the warnings of all menus of the folder, each once."""
         told = [each for menu in (self.offer, self.menu) if menu for each in menu.warnings()]
         return list(dict.fromkeys(told))
 
@@ -137,7 +140,7 @@ class ResultsFolder:
         return self.spell(self, part)
 
     def holds(self, part: str) -> bool:
-        """Return whether the part is there."""
+        """Return whether the folder has a part."""
         return getattr(self, "samples" if part == "study" else part) is not None
 
 
@@ -150,7 +153,7 @@ def read_inputs(folder: str | Path, spell: Speller = by_name) -> ResultsFolder:
 
 
 def read_parts(folder: str | Path, spell: Speller = by_name) -> ResultsFolder:
-    """Return the same but for the study, which `ResultsFolder.whole` has."""
+    """Return the results in a folder without the study, which `ResultsFolder.whole` adds."""
     folder = Path(folder)
     if not folder.is_dir():
         raise SourceError(
@@ -189,7 +192,7 @@ def _schedule(path: Path) -> "Schedule":
 
 
 def _check_menu(of: ResultsFolder, part: str, menu: str) -> None:
-    """A card is of one menu: the ids of another mean other settings."""
+    """Raise an error if a part belongs to another menu, whose ids mean other settings."""
     card, settings = getattr(of, part), getattr(of, menu)
     if not card or not settings:
         return
@@ -212,7 +215,7 @@ def _profile(folder: Path) -> tuple[str, Profile] | None:
 
 
 def _check_same(of: ResultsFolder) -> None:
-    """One report is about one dataset."""
+    """Raise an error if parts were made from different datasets."""
     held = {"study.parquet": of.samples, **{file: getattr(of, part) for part, (file, _) in FILES.items()}}
     marks = {file: _fingerprint(each) for file, each in held.items() if not isinstance(each, SimulatedDays | None)}
     marks |= {f"{of.name}.profile": of.profile.fingerprint()} if of.profile else {}
@@ -224,7 +227,7 @@ def _check_same(of: ResultsFolder) -> None:
 
 
 def _fingerprint(of: "Menu | Mix | ReportCard | Samples | Schedule") -> str | None:
-    """Return the fingerprint of the data that a result was made from, as it says itself."""
+    """Return the fingerprint of the data that a result was made from; None if it is not recorded."""
     if isinstance(of, ReportCard):
         return of.about.fingerprint
     return (of.provenance if isinstance(of, Menu) else of.about).get("fingerprint")

@@ -1,4 +1,4 @@
-"""The privacy score, and what attacks leave of the protection, setting by setting."""
+"""The privacy score of each setting, and how much protection attacks leave."""
 
 from dataclasses import dataclass
 
@@ -18,14 +18,14 @@ MEASURES = {
 
 @dataclass(frozen=True)
 class ProtectionMeasures:
-    """For each setting of a card, from the lightest to the strongest, each measure; None if it does not apply."""
+    """The measures of each setting of a card, from the lightest to the strongest; None if one does not apply."""
 
     ids: list[str]
     measures: dict[str, list[float | None]]
 
 
 def protection_data(card: ReportCard) -> ProtectionMeasures:
-    """What attacks leave, and the score, of each setting that adds noise."""
+    """Return the score and what attacks leave, of each setting that adds noise."""
     shown = sorted(card.masking(), key=lambda each: each.score)
     measures: dict[str, list[float | None]] = {name: [] for name in MEASURES}
     for each in shown:
@@ -37,21 +37,21 @@ def protection_data(card: ReportCard) -> ProtectionMeasures:
 
 
 def left_of_baseline(found: Finding | None) -> float | None:
-    """Return a finding over its baseline, at most 1; None if the attack does not apply."""
+    """Return a finding divided by its baseline, at most 1; None if the attack does not apply."""
     if found is None or found.value is None or not found.baseline:
         return None
     return min(found.value / found.baseline, 1.0)
 
 
 def left_by_smoothing(found: Finding | None) -> float | None:
-    """Error of the middle user's readings after smoothing, over that of guessing what others have."""
+    """Return the error of the median user's readings after smoothing, divided by that of guessing from other users."""
     if found is None or not found.details.get("rmse_prior"):
         return None
     return min(float(found.details["rmse_smoothed"]) / float(found.details["rmse_prior"]), 1.0)
 
 
 def _unnamed(found: Finding | None) -> float | None:
-    """1 - (named - chance) / (named without noise - chance): 0 if noise changes nothing, 1 at chance."""
+    """Return 1 - (named - chance) / (named without noise - chance): 0 if noise changes nothing, 1 at chance."""
     if found is None or found.value is None or found.baseline is None:
         return None
     chance, bare = found.baseline, float(found.details["unmasked_top1"])
@@ -59,7 +59,7 @@ def _unnamed(found: Finding | None) -> float | None:
 
 
 def protection_caption(data: ProtectionMeasures) -> str:
-    """Score and attacks."""
+    """Return the caption of score and attacks."""
     text = (
         "Each row is a setting of the menu; the filled circle is its privacy score, the open marks are what attacks "
         "leave of the protection. All run from 0 to 1, yet they measure different things: what counts is their order."
@@ -79,7 +79,7 @@ def protection_caption(data: ProtectionMeasures) -> str:
 
 
 def protection_plot(data: ProtectionMeasures) -> Plot:
-    """One subplot, one row per setting: if its marks lie apart, score and attacks disagree."""
+    """Return one subplot with a row per setting. If the marks of a row lie apart, score and attacks disagree."""
     marks = []
     for row in range(len(data.ids)):
         span = [value for values in data.measures.values() if (value := values[row]) is not None] or [0.0]

@@ -1,4 +1,4 @@
-"""A simulated population day by day: utility, privacy, what it costs, and who takes which setting."""
+"""A simulated population day by day: utility, privacy, cost, and how many take each setting."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -18,8 +18,9 @@ TAKEN = "producers_"
 class SimulatedDays:
     """By day: the utility of all days so far, the privacy of those who take part, the cost, and producers by setting.
 
-    ``totals`` are the true total, the published one (estimate) and the two ends of its interval (low, high); NaN if
-    nothing was published. ``inside`` counts the published intervals that hold the truth, ``published`` all of them.
+    ``totals``     the true total, the published one (estimate) and its interval (low, high); NaN if not published
+    ``inside``     the number of published intervals that contain the truth
+    ``published``  the number of published intervals
     """
 
     day: list[float]
@@ -42,7 +43,7 @@ class SimulatedDays:
 
 
 def simulated_data(rows: Sequence[Mapping[str, Any]]) -> SimulatedDays:
-    """Return the days of `halfmask simulate`, as it wrote them."""
+    """Return the days from the rows that `halfmask simulate` wrote."""
     inside = [str(row["inside"]) for row in rows if row["inside"] not in ("", None)]
     day, utility, privacy, cost = (
         [_number(row[name]) for row in rows] for name in ("day", "utility", "privacy", "cost")
@@ -67,7 +68,7 @@ def _number(cell: Any) -> float:
 
 
 def simulated_caption(data: SimulatedDays) -> str:
-    """What is shown, and how the last day compares with the first."""
+    """Return the caption: what is shown, and how the last day compares with the first."""
     ids, last = list(data.producers), len(data.day) - 1
     most = max(ids, key=lambda id: data.producers[id][last])
     return (
@@ -82,7 +83,7 @@ def simulated_caption(data: SimulatedDays) -> str:
 
 
 def simulated_plot(data: SimulatedDays) -> Plot:
-    """Four subplots: scores, cost, who takes what, and the published total with the truth."""
+    """Return four subplots: scores, cost, producers by setting, and the published total with the truth."""
     scores = [
         Mark(name, data.day, values, line_style(order), f"day %{{x}}: {name} %{{y:.3f}}")
         for order, (name, values) in enumerate((("utility", data.utility), ("privacy", data.privacy)))

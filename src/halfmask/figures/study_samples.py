@@ -1,6 +1,6 @@
-"""A study read back as arrays, with privacy and utility of every sample, for figures and tables.
+"""The samples of a study as arrays, with privacy and utility of each, for figures and tables.
 
-The menu is seen through the study: samples of its own settings, and Table 1 of the paper.
+It also has the samples of the menu's own settings, and Table 1 of the paper.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ LARGE = 1000
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """What turns metrics into privacy and utility: normalisers, weights and the constraint of one study."""
+    """How metrics become privacy and utility: normalisers, weights and the constraint of one study."""
 
     largest: FloatArray
     weights: Weights
@@ -67,9 +67,9 @@ class Samples:
         return [str(name) for name in np.unique(self.mechanisms)]
 
     def large(self) -> tuple[npt.NDArray[np.bool_], str]:
-        """Return which samples have more than 1,000 users, and that in words.
+        """Return which samples have more than 1,000 users, and a description in words.
 
-        If none has, those with at least half as many users as the largest.
+        If no sample has, these are the samples with at least half as many users as the largest.
         """
         if (self.users > LARGE).any():
             return self.users > LARGE, f"more than {LARGE:,} users"
@@ -78,12 +78,12 @@ class Samples:
 
 
 def read_samples(path: str | Path, menu: Menu | None = None) -> Samples:
-    """The samples of ``study.parquet``, scored with the menu's normalisers, or the study's own if there is none."""
+    """Return the samples of ``study.parquet``, scored with the menu's normalisers; without a menu, with the study's."""
     return samples_of(Study.read(path), menu)
 
 
 def samples_of(study: Study, menu: Menu | None = None) -> Samples:
-    """Return the samples of a study by users and repeat, scored likewise."""
+    """Return the samples of a study, ordered by users and repeat, scored as `read_samples` does."""
     summary = study.scores is not None
     order = np.lexsort((study.repeat, study.users))
     metrics = study.metrics[:, order].astype(float)
@@ -108,7 +108,7 @@ def samples_of(study: Study, menu: Menu | None = None) -> Samples:
 
 
 def scale_of(metrics: FloatArray, source: Menu | dict[str, Any] | None) -> Scale:
-    """The normalisers, weights and constraint of a menu or of what a summary says of itself; else the defaults."""
+    """Return the normalisers, weights and constraint of a menu or a summary; if they are not recorded, the defaults."""
     if isinstance(source, Menu):
         bounds = source.constraints
         default = Constraint()
@@ -123,7 +123,7 @@ def scale_of(metrics: FloatArray, source: Menu | dict[str, Any] | None) -> Scale
 
 @dataclass(frozen=True, eq=False)
 class MenuSamples:
-    """The samples of the menu's settings, (ids, samples); ids that could not be found are in ``absent``."""
+    """The samples of the menu's settings, (ids, samples). ``absent`` are the ids that could not be found."""
 
     ids: list[str]
     users: IntArray
@@ -133,15 +133,15 @@ class MenuSamples:
     absent: list[str]
 
     def total_error(self, name: str, users: int) -> float:
-        """Mean global error of a setting over the samples of that many users."""
+        """Return the mean global error of a setting over the samples with this number of users."""
         return float(self.metrics[self.ids.index(name), self.users == users, GLOBAL_MEAN].mean())
 
 
 def menu_samples(samples: Samples, menu: Menu, profile: Profile | None = None) -> MenuSamples:
     """Return the samples of each menu setting, from the study if it holds the setting.
 
-    A setting that the study does not hold (a refined one) is evaluated now, on the same subsets of users, if the
-    profile is at hand and the analytic method made the study. Sharing unmasked has errors of 0.
+    A (refined) setting that the study does not hold is evaluated now, on the same subsets of users, if there is a
+    profile and the analytic method made the study. Unmasked sharing has errors of 0.
     """
     place = {text: row for row, text in enumerate(samples.settings)}
     found: dict[str, FloatArray] = {}
@@ -167,7 +167,7 @@ def menu_samples(samples: Samples, menu: Menu, profile: Profile | None = None) -
 
 
 def table_1(menu: Menu) -> list[tuple[str, str, str, float, float]]:
-    """Id, mechanism, parameters (lowest power first), median privacy and median utility."""
+    """Return id, mechanism, parameters (lowest power first), median privacy and median utility of each setting."""
     return [
         (
             each.id,
@@ -181,7 +181,7 @@ def table_1(menu: Menu) -> list[tuple[str, str, str, float, float]]:
 
 
 def _parameters(setting: PrivacySetting) -> str:
-    """Return the parameters, or how many points a long table has: menu.json has them all."""
+    """Return the parameters as text; for a long table of points only their number, because menu.json has them all."""
     short = brief(setting)
     if short != str(setting):
         return short.partition(", ")[2]

@@ -1,7 +1,7 @@
-"""How figures look, in one place: colours that colour-blind people can distinguish, one ink, no decoration.
+"""The look of figures: colours that colour-blind people can distinguish, one ink, no decoration.
 
-Nothing of pyplot is used. Settings of matplotlib hold only inside `styled`, so that neither the caller's nor the
-user's own are touched or heard: the same data give the same bytes everywhere (with the same versions).
+pyplot is not used. Settings of matplotlib apply only inside `styled`: the caller's settings are not changed, and the
+user's settings have no effect. Equal data give equal bytes everywhere (with equal versions).
 """
 
 import io
@@ -70,7 +70,7 @@ _SETTINGS: dict[str, Any] = {
 
 
 def ink_on(colour: str) -> str:
-    """Black or white, whichever has more contrast on a colour: one of them has 4.5 or more."""
+    """Return black or white, whichever has more contrast on a colour: one of them has at least 4.5."""
     shares = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
     linear = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in shares]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
@@ -79,7 +79,7 @@ def ink_on(colour: str) -> str:
 
 @contextmanager
 def styled(**more: Any) -> Iterator[None]:
-    """Matplotlib's own defaults with ours on top, for the time of a ``with``."""
+    """Use matplotlib's own defaults with our settings on top, until the block ends."""
     import matplotlib
 
     with matplotlib.rc_context():
@@ -91,11 +91,11 @@ def styled(**more: Any) -> Iterator[None]:
 
 @contextmanager
 def subplots(count: int, height: float = PANEL[1], share: str = "") -> "Iterator[tuple[Figure, list[Axes]]]":
-    """A figure of ``count`` equal subplots, two a row, to be drawn within a ``with``; ``share`` names common axes.
+    """Yield a figure of ``count`` equal subplots, two per row; draw them within the block.
 
-    A subplot is in a cell with all that belongs to it, so that a page can cut it out (`inline_svgs`). After the
-    drawing the margins of all cells are set to the largest that any needs: one pass, whereas matplotlib's own
-    constrained layout takes as long as the drawing.
+    ``share`` names axes in common. A subplot is in a cell with all that belongs to it, so that a page can cut it out
+    (`inline_svgs`). After the drawing, the margins of all cells are set to the largest that any needs. This takes one
+    pass, whereas matplotlib's own constrained layout takes as long as the drawing.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -134,7 +134,10 @@ def _place(figure: "Figure", margins: tuple[float, float, float, float]) -> None
 
 
 def _fit(figure: "Figure") -> None:
-    """Set the margins that ticks, labels, titles and legends need; labels then stay, and are not measured again."""
+    """Set the margins that ticks, labels, titles and legends need.
+
+    Labels then do not move, and are not measured again.
+    """
     found, labels = [], []
     for axes, cell in zip(figure.axes, _cells(figure), strict=True):
         for label, room in ((axes.xaxis.label, cell.width), (axes.yaxis.label, cell.height)):
@@ -150,7 +153,7 @@ def _fit(figure: "Figure") -> None:
 
 
 def legend_above(axes: "Axes", title: str = "", columns: int = 8) -> None:
-    """The legend over the subplot, so that it covers nothing, below its title."""
+    """Put the legend between the title and the subplot, so that it covers nothing."""
     heading = {"weight": "bold", "size": _SETTINGS["axes.titlesize"]}
     axes.legend(
         title=title, loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, alignment="left", borderpad=0,
@@ -159,7 +162,7 @@ def legend_above(axes: "Axes", title: str = "", columns: int = 8) -> None:
 
 
 def plain_log(axis: "Axes") -> None:
-    """A logarithmic x axis with a tick a decade, in plain figures: quicker to read than powers, and to draw."""
+    """Make the x axis logarithmic, with a tick per decade as a plain number: easier to read than powers."""
     axis.set_xscale("log")
     axis.minorticks_off()
     axis.xaxis.set_major_formatter("{x:,g}")
@@ -171,20 +174,23 @@ def short_number(value: float, _: object = None) -> str:
 
 
 def powers_of_ten(first: int, last: int, step: int) -> dict[float, str]:
-    """Ticks and their words: 10⁻⁹ in letters, which matplotlib would set as a formula."""
+    """Return ticks and their labels: 10⁻⁹ in plain characters, because matplotlib would set a formula."""
     raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
     powers = range(first, last + 1, step)
     return {10.0**power: f"10{str(power).translate(raised)}" if power else "1" for power in powers}
 
 
 def mechanism_looks(names: list[str]) -> dict[str, dict[str, Any]]:
-    """Colour and dashes of each mechanism: those of the paper always have the same, the others in their order."""
+    """Return colour and dashes of each mechanism.
+
+    Those of the paper always look alike, others depend on their order.
+    """
     order = [*PAPER, *(name for name in names if name not in PAPER)]
     return {name: line_style(order.index(name)) for name in names}
 
 
 def line_style(place: int) -> dict[str, Any]:
-    """Colour and dashes of the line at a place in a series; dashes distinguish lines if colours are not seen."""
+    """Return colour and dashes of the n-th line of a series; dashes distinguish lines if colours cannot be seen."""
     return {"color": PALETTE[place % len(PALETTE)], "linestyle": DASHES[place % len(DASHES)]}
 
 
@@ -192,7 +198,7 @@ MENU_LOOK: dict[str, Any] = {"color": PALETTE[2], "linestyle": "-"}
 
 
 def save(figure: "Figure", path: str | Path) -> Path:
-    """Write a figure on white; the kind of file follows from the name, and no date goes in."""
+    """Write a figure on white, without a date. The kind of file follows from the name."""
     target = Path(path)
     kind = target.suffix.lstrip(".").lower()
     if kind not in FORMATS:
@@ -203,10 +209,10 @@ def save(figure: "Figure", path: str | Path) -> Path:
 
 
 def inline_svgs(figure: "Figure", name: str) -> Iterator[str]:
-    """Each subplot of a figure as an ``<svg>`` for a page, which arranges them as it has room.
+    """Yield each subplot of a figure as an ``<svg>``, so that a page can arrange them.
 
-    No background, ink in the page's text colour, letters as text. Every id is prefixed with ``name`` and the subplot's
-    number, so that one page can hold many; nothing refers outside.
+    It has no background, ink in the page's text colour, and letters as text. Every id begins with ``name`` and the
+    subplot's number, so that one page can hold many. Nothing refers to other files.
     """
     with styled(**{"svg.fonttype": "none"}):
         for number, (axes, cell) in enumerate(zip(figure.axes, _cells(figure), strict=True), start=1):

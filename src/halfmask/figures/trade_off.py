@@ -33,7 +33,7 @@ class TradeOff:
 
 
 def trade_off_data(card: ReportCard, unit: str = "") -> TradeOff | None:
-    """Return the curves that the card's bounds on delta prove; None if no setting of it adds noise."""
+    """Return the curves that the card's bounds on delta prove; None if none of its settings adds noise."""
     shown, day = card.masking(), card.day
     if not shown:
         return None
@@ -43,7 +43,7 @@ def trade_off_data(card: ReportCard, unit: str = "") -> TradeOff | None:
 
 
 def trade_off_caption(data: TradeOff) -> str:
-    """Change and windows, and the middle setting's numbers with the epsilon and delta behind them."""
+    """Return the caption: change and windows, and the middle setting's numbers with their epsilon and delta."""
     text = (
         f"An attacker knows everything but whether a reading was changed by {sized(data.change, data.unit)}: in one "
         f"reading (first panel), or in each of a day's {data.day:,} (second). At each rate of false alarms, the curve "
@@ -58,7 +58,7 @@ def trade_off_caption(data: TradeOff) -> str:
 
 
 def trade_off_plot(data: TradeOff) -> Plot:
-    """Two subplots: one report, and a day of them."""
+    """Return two subplots: for one report, and for a day of reports."""
     told = "<b>{}</b><br>%{{customdata[0]}} % false alarms: at least %{{customdata[1]}} % missed"
     grey, hover = {"color": QUIET}, "an attacker who learns nothing"
     nothing = Mark("nothing learned", [0, 100], [100, 0], grey, hover, label="")

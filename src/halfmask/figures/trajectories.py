@@ -1,4 +1,4 @@
-"""Utility over privacy: median line and range from least to most (Fig. 4 of the paper), and single settings."""
+"""Utility over privacy as a median line with a range (Fig. 4 of the paper), and single settings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ MOST_POINTS = 1200
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """Median, least and most of utility at each place ``at``: a privacy, or a number of users."""
+    """Median, minimum and maximum of utility at each ``at``: a privacy, or a number of users."""
 
     at: FloatArray
     median: FloatArray
@@ -56,7 +56,7 @@ class MenuBand:
 
 @dataclass(frozen=True, eq=False)
 class Cloud:
-    """Some of the settings that keep the constraint: median privacy and utility; ``of`` says how many there are."""
+    """Some of the settings that keep the constraint, with median privacy and utility; ``of`` is the number of all."""
 
     settings: list[str]
     privacy: FloatArray
@@ -65,10 +65,10 @@ class Cloud:
 
 
 def cloud_data(samples: Samples, most: int = MOST_POINTS) -> dict[str, Cloud]:
-    """By mechanism, at most ``most`` settings in all: evenly spaced by rank of privacy, ends included.
+    """Return by mechanism at most ``most`` settings in all, evenly spaced by rank of privacy, ends included.
 
-    A mechanism has points in proportion to the square root of its settings, so that one with few is still seen if there
-    is one with a million.
+    A mechanism has points in proportion to the square root of its number of settings, so that one with few can still be
+    seen next to one with a million.
     """
     names = samples.names()
     rows = {name: np.flatnonzero(samples.kept & (samples.mechanisms == name)) for name in names}
@@ -85,7 +85,7 @@ def _cloud(samples: Samples, rows: IntArray, most: int) -> Cloud:
 
 
 def trajectory_data(samples: Samples, menu: MenuSamples | None) -> Trajectories:
-    """Everything that Fig. 4 draws; parts that need a menu, or samples of several sizes, are empty without."""
+    """Return the data of Fig. 4. Parts that need a menu, or samples of several sizes, are empty without them."""
     every = np.ones(len(samples.users), bool)
     if not samples.sized:
         return Trajectories(_by_mechanism(samples, every), None, {}, None, "")
@@ -97,9 +97,9 @@ def trajectory_data(samples: Samples, menu: MenuSamples | None) -> Trajectories:
 
 
 def band_over_privacy(privacy: FloatArray, utility: FloatArray, step: float = STEP) -> Band:
-    """Median and range of utility in steps of privacy, each placed at the middle of its step.
+    """Return median and range of utility in steps of privacy, each at the middle of its step.
 
-    Steps with fewer than one in a thousand of the samples are left out: their median is of a few odd samples.
+    Steps with fewer than one in a thousand of the samples are left out: their median would be of a few odd samples.
     """
     place = np.floor(privacy / step + 1e-9)
     counts = np.bincount(place.astype(int))
@@ -108,7 +108,7 @@ def band_over_privacy(privacy: FloatArray, utility: FloatArray, step: float = ST
 
 
 def menu_band(menu: MenuSamples, chosen: npt.NDArray[np.bool_]) -> MenuBand:
-    """Median and range of utility of each setting, in order of median privacy."""
+    """Return median and range of utility of each setting, in order of median privacy."""
     privacy, utility = menu.privacy[:, chosen], menu.utility[:, chosen]
     at = np.median(privacy, axis=1)
     order = np.lexsort((-np.median(utility, axis=1), at))
@@ -129,7 +129,7 @@ def _by_mechanism(samples: Samples, chosen: npt.NDArray[np.bool_]) -> dict[str, 
 
 
 def band_at(at: FloatArray, values: FloatArray) -> Band:
-    """Median and range of the values at each distinct place."""
+    """Return median and range of the values at each distinct place."""
     order = np.lexsort((values, at))
     at, values = at[order], values[order]
     starts = np.flatnonzero(np.concatenate([[True], at[1:] != at[:-1]]))
@@ -139,7 +139,7 @@ def band_at(at: FloatArray, values: FloatArray) -> Band:
 
 
 def trajectory_caption(data: Trajectories) -> str:
-    """Fig. 4."""
+    """Return the caption of Fig. 4."""
     text = "The line is the median utility at each privacy, the band runs from the least to the most utility seen."
     if data.menu is None:
         return text
@@ -155,7 +155,7 @@ def trajectory_caption(data: Trajectories) -> str:
 
 
 def _reach(bands: dict[str, Band]) -> float:
-    """Return the highest privacy that any of the bands comes to."""
+    """Return the highest privacy of any band."""
     return max((float(band.at[-1]) for band in bands.values()), default=1.0)
 
 
@@ -164,7 +164,10 @@ def _last(menu: MenuBand) -> tuple[str, float, float]:
 
 
 def trajectory_plot(data: Trajectories, clouds: dict[str, Cloud] | None = None, menu: Menu | None = None) -> Plot:
-    """Mechanisms and menu, for all sizes and for the large ones; single settings over the first of the interactive."""
+    """Return the plot of mechanisms and menu, for all sizes and for the large ones.
+
+    Single settings are only in the first subplot of the interactive figure.
+    """
     settings = {each.id: str(each.setting) for each in menu.settings} if menu else {}
     shown = [
         ("By mechanism, all sizes", _mechanism_marks(data.mechanisms, clouds or {})),
@@ -187,7 +190,7 @@ def trajectory_plot(data: Trajectories, clouds: dict[str, Cloud] | None = None, 
 
 
 def _mechanism_marks(bands: dict[str, Band], clouds: dict[str, Cloud]) -> list[Mark]:
-    """Single settings lie below the lines, which would drown in them."""
+    """Return the marks of mechanisms; single settings are drawn first, so that they do not hide the lines."""
     styles, hover = (
         mechanism_looks(list(bands)),
         "<b>%{customdata}</b><br>median privacy %{x:.3f}<br>median utility %{y:.3f}",
@@ -201,14 +204,14 @@ def _mechanism_marks(bands: dict[str, Band], clouds: dict[str, Cloud]) -> list[M
 
 
 def _band_mark(name: str, found: Band, look: Spec, words: str) -> Mark:
-    """Return a median line in the band around it."""
+    """Return a median line with the band around it."""
     hover = f"{words} at privacy %{{x:.2f}}<br>median utility %{{y:.3f}}<br>from %{{customdata[0]:.3f}} to "
     told, ends = list(zip(plain_numbers(found.low), plain_numbers(found.high), strict=True)), (found.low, found.high)
     return Mark(name, found.at, found.median, look, hover + "%{customdata[1]:.3f}", told, around=ends)
 
 
 def _menu_marks(found: MenuBand | None, settings: dict[str, str]) -> list[Mark]:
-    """Return the band through the menu's settings, each with its range both ways and its letter."""
+    """Return the band through the menu's settings, each with its letter and its ranges of privacy and utility."""
     if found is None:
         return []
     at = found.band
@@ -228,7 +231,10 @@ def _menu_marks(found: MenuBand | None, settings: dict[str, str]) -> list[Mark]:
 
 
 def _sides(texts: Sequence[str], places: FloatArray) -> list[str]:
-    """Labels are above and below the line in turn, and not beyond the edges: names are longer than letters."""
+    """Return the sides of labels: above and below the line in turn.
+
+    Near the left or right edge labels are centred, so that long names stay inside.
+    """
     count = np.cumsum([bool(text) for text in texts])
     above = np.where(places < 1 - EDGE, "top right", "top center")
     below = np.where(places > EDGE, "bottom left", "bottom center")

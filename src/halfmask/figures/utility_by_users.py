@@ -10,7 +10,7 @@ from halfmask.menus.menu_scale import score_words
 
 
 def users_data(menu: MenuSamples) -> dict[str, Band] | None:
-    """Utility of each menu setting by the number of users; None if all samples have as many."""
+    """Return the utility of each menu setting by number of users; None if all samples have one size."""
     if len(set(menu.users.tolist())) < 2:
         return None
     return {
@@ -20,7 +20,7 @@ def users_data(menu: MenuSamples) -> dict[str, Band] | None:
 
 
 def users_caption(data: dict[str, Band]) -> str:
-    """Utility against the number of users."""
+    """Return the caption of utility by number of users."""
     text = "Median utility of each setting of the menu (line) and its range (band) in groups of growing size."
     name, band = min(data.items(), key=lambda item: float(item[1].median[-1]))
     if len(band.at) < 2:
@@ -32,7 +32,7 @@ def users_caption(data: dict[str, Band]) -> str:
 
 
 def users_plot(data: dict[str, Band], menu: Menu | None = None) -> Plot:
-    """One subplot: as more people share, totals get better."""
+    """Return one subplot: the more people share, the better totals are."""
     marks = []
     for order, (name, found) in enumerate(data.items()):
         about = ""

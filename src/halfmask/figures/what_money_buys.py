@@ -1,4 +1,4 @@
-"""What money buys: how close totals are, their utility, and who takes part, by what is spent in a period."""
+"""What money buys: error of totals, utility and participation, by the amount spent in a period."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ WITHIN, UTILITY, TAKING_PART = "total within", "utility", "share that takes part
 
 @dataclass(frozen=True)
 class Pay:
-    """By budget of a period, each of the three; ``honest`` are the values of the schedule's honest rewards."""
+    """Error, utility and participation by budget of a period; ``honest`` are their values at the honest rewards."""
 
     budget: list[float]
     bought: dict[str, list[float]]
@@ -24,7 +24,7 @@ class Pay:
 
 
 def pay_data(schedule: "Schedule") -> Pay:
-    """Return the schedule's curve, and the place of its honest rewards."""
+    """Return the schedule's curve, and its values at the honest rewards."""
     own = schedule.honest
     return Pay(
         [at.budget for at in schedule.curve],
@@ -39,7 +39,7 @@ def pay_data(schedule: "Schedule") -> Pay:
 
 
 def pay_caption(data: Pay) -> str:
-    """What the first and the last money on the curve buy."""
+    """Return the caption: what the first and the last money on the curve buys."""
     first, last = ({name: values[at] for name, values in data.bought.items()} for at in (0, -1))
     return (
         "What a budget per period buys with the best rewards for it, honest or not, as the model of producers has it: "
@@ -54,7 +54,7 @@ def pay_caption(data: Pay) -> str:
 
 
 def pay_plot(data: Pay) -> Plot:
-    """Two subplots: the error of the total; utility and participation."""
+    """Return two subplots: the error of the total; utility and participation."""
 
     def marks(name: str, order: int, scale: int, unit: str) -> list[Mark]:
         hover = f"budget %{{x:,.6g}}<br>{name} %{{y:.3g}}{unit}"

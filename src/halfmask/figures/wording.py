@@ -1,27 +1,27 @@
-"""Numbers and lists as captions and pages write them."""
+"""Numbers and lists as text for captions and pages."""
 
 from halfmask_device.decimals import upwards
 
 
 def in_a_list(words: list[str]) -> str:
-    """a, b and c."""
+    """Return words as a list in text: a, b and c."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""
 
 
 def share_text(value: float) -> str:
-    """Return a relative error as people read it."""
+    """Return a relative error as text."""
     if 0 < value < 1e-4:
         return "less than 0.01 %"
     return f"{value * 100:.2f} %" if value < 0.1 else f"{value * 100:,.1f} %"
 
 
 def percents(share_text: float) -> str:
-    """Return a share as people write it: 100 %, 87.5 %."""
+    """Return a share as text: 100 %, 87.5 %."""
     return f"{share_text * 100:.4g} %"
 
 
 def amount(amount: float) -> str:
-    """Four digits of it, never as a power of ten."""
+    """Return an amount with four digits, never as a power of ten."""
     return f"{float(f'{amount:.4g}'):,.10g}"
 
 
@@ -31,15 +31,18 @@ def sized(value: float, unit: str) -> str:
 
 
 def at_least(bound: float) -> str:
-    """Three digits of a lower bound, rounded down: never more than is sure."""
+    """Return three digits of a lower bound, rounded down so that it stays a lower bound."""
     return f"{-float(upwards(-bound)):g}"
 
 
 def in_unit(what: str, unit: str) -> str:
-    """Return the words of an axis with its unit."""
+    """Return an axis label with its unit."""
     return f"{what} ({unit or 'in the unit of the readings'})"
 
 
 def summed(what: str, unit: str) -> str:
-    """The words of an axis of sums: a sum of powers is not a power, so the unit is said to be that of each reading."""
+    """Return an axis label for sums.
+
+    It says that the unit is that of each reading, because a sum of powers is not a power.
+    """
     return f"{what} (each in {unit})" if unit else what

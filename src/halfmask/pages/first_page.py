@@ -23,7 +23,7 @@ BLANK = "\u00a0"
 
 
 def offer_section(inputs: ResultsFolder) -> Markup:
-    """Page one; a line with the command that makes an offer if the folder holds none."""
+    """Return page one; if the folder holds no offer, a line with the command that makes one."""
     menu = inputs.offer
     if menu is None:
         return joined_markup(
@@ -46,7 +46,7 @@ def offer_section(inputs: ResultsFolder) -> Markup:
 
 
 def dangers(inputs: ResultsFolder) -> Markup:
-    """Settings of either menu that must not be offered as protection, in red, before everything else."""
+    """Return a warning in red of settings, in either menu, that must not be offered as protection."""
     told = [f"{each[:1].upper()}{each[1:]}." for each in inputs.warnings()]
     for menu, card in ((inputs.offer, inputs.offer_card), (inputs.menu, inputs.card)):
         for each in menu.settings[:-1] if menu else ():
@@ -59,7 +59,7 @@ def dangers(inputs: ResultsFolder) -> Markup:
 
 
 def why_dangerous(entry: MenuSetting, asked: Question | None = None, card: ReportCard | None = None) -> str:
-    """Why a setting hides nothing or promises nothing; empty if it does, or if nothing is known."""
+    """Return why a setting hides or promises nothing; empty if it does, or if nothing is known."""
     found = entry.protection
     if found is None:
         return ""
@@ -72,14 +72,14 @@ def why_dangerous(entry: MenuSetting, asked: Question | None = None, card: Repor
 
 
 def _whose(id: str, inputs: ResultsFolder, menu: Menu | None) -> str:
-    """Return a setting by a name that only one menu has."""
+    """Return a setting's name, with its menu's name if both menus have such a setting."""
     if menu is inputs.offer:
         return f"Level {id} of the offer"
     return f"Paper {id.removeprefix(PAPER)}" if inputs.offer else f"Setting {id}"
 
 
 def _given_away(entry: MenuSetting, card: ReportCard | None) -> str:
-    """Return how often a day of reports gives a typical change away for certain, if the card has it."""
+    """Return how often a day of reports reveals a typical change with certainty, if the card has it."""
     audited = [each for each in card.cards if each.setting == entry.setting] if card else []
     if not audited or not card:
         return ""
@@ -130,7 +130,7 @@ def promised(menu: Menu) -> list[str]:
 
 
 def _weak(menu: Menu, asked: Question) -> str:
-    """What the promise is worth over the window, in words that agree with its epsilons."""
+    """Return in words what the promise is worth over the window, by its epsilons."""
     weak = _weak_levels(menu)
     if not weak:
         return f"All levels keep epsilon {LARGE:g} or less {asked.words()}."
@@ -149,7 +149,7 @@ def _weak_levels(menu: Menu) -> list[str]:
 
 
 def learned(menu: Menu, card: ReportCard | None = None) -> list[str]:
-    """What reports still reveal: guess and recognition, from the lightest to the strongest level."""
+    """Return what reports still reveal, guess and recognition, from the lightest to the strongest level."""
     entries = [each for each in menu.settings[:-1] if each.protection and each.protection.guess is not None]
     if not entries:
         return ["Not measured."]
@@ -170,12 +170,12 @@ def learned(menu: Menu, card: ReportCard | None = None) -> list[str]:
 
 
 def _bare(menu: Menu) -> float | None:
-    """Return the share of producers recognised from one day without a mask."""
+    """Return the share of producers recognised from one unmasked day; None if it is not known."""
     return menu.settings[-1].protection.recognised if menu.settings[-1].protection else None
 
 
 def _from_weeks(menu: Menu, card: ReportCard | None) -> str:
-    """Many days reveal more than one, under the levels that the card has seen and unmasked."""
+    """Return in words how much more many days reveal than one, with and without masks, as the card has it."""
     linked = {each.id: each.found("re-identification") for each in card.cards} if card else {}
     shares = {id: found.value for id, found in linked.items() if found and found.value is not None}
     ends = [f"{percent(shares[id])} under {id}" for id in (menu.ids[0], menu.ids[-2]) if id in shares]
@@ -221,7 +221,7 @@ def _error(menu: Menu) -> str:
 
 
 def _decision(inputs: ResultsFolder, menu: Menu) -> Markup:
-    """What is known, and blanks for a person to fill in."""
+    """Return the section of the decision: what is known, and blanks for a person to fill in."""
     enough = [each.id for each in menu.settings[:-1] if _carried(each, menu)]
     data = "not in the folder"
     if inputs.profile and inputs.profile.readings:
@@ -243,7 +243,7 @@ def _decision(inputs: ResultsFolder, menu: Menu) -> Markup:
 
 
 def _advice(enough: Sequence[str], menu: Menu) -> str:
-    """What this report recommends, no further than what is promised goes."""
+    """Return what this report recommends; it never goes further than what is promised."""
     if not enough:
         return "offer no level to this few producers, and nothing in red"
     told = f"offer {', '.join(enough)} of the table above, with “open” as a free choice, and nothing in red"
@@ -253,7 +253,7 @@ def _advice(enough: Sequence[str], menu: Menu) -> str:
 
 
 def _carried(entry: MenuSetting, menu: Menu) -> bool:
-    """Return whether there are producers enough for a level's totals."""
+    """Return whether there are enough producers for a level's totals."""
     made = menu.provenance.get("offer", {})
     return not why_dangerous(entry) and (not made or entry.needed is None or entry.needed <= made["producers"])
 
@@ -263,17 +263,20 @@ def _crowds(menu: Menu) -> list[int]:
 
 
 def percent(value: float | None) -> str:
-    """Return a share as this page prints it; a dash if it is not known."""
+    """Return a share as text; a dash if it is not known."""
     if value is None:
         return "–"
     return share_text(value) if 0 < value < 0.1 else f"{100 * value:.0f} %"
 
 
 def chance_at_most(value: float) -> str:
-    """Return a chance that is promised not to be exceeded, rounded up."""
+    """Return the upper bound of a chance as text, rounded up."""
     return at_most(value).replace("%", " %")
 
 
 def epsilon(value: float | None) -> str:
-    """Return an epsilon as this page prints it: rounded up. Beside falling numbers "none" would look like the best."""
+    """Return an epsilon as text, rounded up; `NO_PROMISE` if it is None.
+
+    That text is not "none", which among falling numbers would look like the best.
+    """
     return NO_PROMISE if value is None else upwards(value)

@@ -47,9 +47,10 @@ def leaflet(
     unit: str = "",
     sender: Mapping[str, str] | None = None,
 ) -> str:
-    """Return the page as text; ``rewards`` by setting id, as they are to be read ("5 CHF a month").
+    """Return the page as text.
 
-    ``sender`` says who asks, by the names in `SENDER`; what it leaves out is a blank on the page, to be filled in.
+    ``rewards``  by setting id, the text of its reward ("5 CHF a month")
+    ``sender``   who asks, by the names in `SENDER`; a missing name is a blank on the page
     """
     words = _words(language)
     for id in rewards or {}:
@@ -101,7 +102,7 @@ def leaflet(
 
 
 def kept_words(keep_reports: str, language: str) -> str:
-    """What a campaign keeps, as its ``keep_reports`` says."""
+    """Return in words what a campaign keeps, according to its ``keep_reports``."""
     return str(_words(language)["keeps_always" if keep_reports == "always" else "keeps_until_closed"])
 
 
@@ -123,26 +124,26 @@ class Told:
 
 @dataclass(frozen=True)
 class OneScale:
-    """The heights of all pictures, which have the same one: levels could not be compared otherwise."""
+    """The vertical scale that all pictures share, so that levels can be compared."""
 
     low: float
     high: float
 
     @classmethod
     def of(cls, series: Sequence[FloatArray]) -> "OneScale":
-        """From the smallest to the largest of all values, zero among them."""
+        """Return the scale from the smallest to the largest of all values and zero."""
         return cls(min(0.0, *(float(each.min()) for each in series)), max(0.0, *(float(each.max()) for each in series)))
 
     def height(self, value: float) -> float:
-        """Of a value, from the top."""
+        """Return a value's distance from the top of the picture."""
         return HEIGHT * (self.high - value) / ((self.high - self.low) or 1.0)
 
     def apart(self, value: float) -> bool:
-        """Return whether a mark has room next to that of zero, also in the large letters of a phone."""
+        """Return whether a value's mark does not overlap that of zero, even in the large letters of a phone."""
         return value == 0 or abs(self.height(value) - self.height(0.0)) >= ROOM
 
     def points(self, values: FloatArray) -> str:
-        """Return a line through them."""
+        """Return the points of a line through the values, as SVG writes them."""
         step = WIDTH / max(len(values) - 1, 1)
         return " ".join(f"{at * step:.1f},{self.height(float(value)):.1f}" for at, value in enumerate(values))
 
@@ -154,7 +155,7 @@ def _masked(entry: MenuSetting, day: FloatArray) -> FloatArray:
 def _sentences(
     entry: MenuSetting, menu: Menu, words: Mapping[str, Any], unit: str, size: float, reward: str | None
 ) -> list[Told]:
-    """What others could learn under a level, and what it earns."""
+    """Return what others could learn under a level, and what it pays."""
     reading = f"{_number(size, words)} {unit}".strip()
     earns = [Told(words["earns"].format(amount=reward), "earns")] if reward else []
     if entry.id == NONE_ID:
@@ -214,7 +215,7 @@ def _times(chance: float, words: Mapping[str, Any]) -> str:
 
 
 def _number(value: float, words: Mapping[str, Any]) -> str:
-    """Three digits, as the language writes them."""
+    """Return a number with three digits, as the language writes it."""
     return _written(f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}", words)
 
 
@@ -224,17 +225,17 @@ def _exact(value: float, words: Mapping[str, Any]) -> str:
 
 
 def _written(text: str, words: Mapping[str, Any]) -> str:
-    """A number as the language writes it."""
+    """Return a number as the language writes it."""
     return text.translate({ord("."): words["decimal"], ord(","): words["thousands"], ord("-"): MINUS})
 
 
 def _label(value: float, words: Mapping[str, Any]) -> str:
-    """Of an axis: two digits, or whole numbers."""
+    """Return an axis label: two digits, or a whole number."""
     return _written(f"{value:,.0f}" if abs(value) >= 100 or value == 0 else f"{value:.2g}", words)
 
 
 def _quantiles(entry: MenuSetting) -> list[float] | None:
-    """|psi| at equally spaced chances, for the page to draw noise from; None if there is none to draw."""
+    """Return |psi| at equally spaced probabilities, for the page to draw noise; None if there is no noise to draw."""
     if entry.id == NONE_ID or entry.setting.kind != "additive" or entry.setting.inner is not None:
         return None
     chances = np.linspace(0, 1, CHANCES)

@@ -1,4 +1,4 @@
-"""How the numbers came about, how to get them again, and what they do not say."""
+"""The sections on method: how the numbers were computed, how to repeat them, and what they do not say."""
 
 import shlex
 from pathlib import Path
@@ -43,7 +43,7 @@ def quality_section(inputs: ResultsFolder) -> Markup:
 
 
 def method_section(inputs: ResultsFolder) -> Markup:
-    """Definitions, and every parameter that shaped the result."""
+    """Return the definitions, and every parameter that shaped the result."""
     told = [
         paragraph(
             "A sample is one setting applied once to one random group of users; the same groups serve every setting. "
@@ -65,7 +65,7 @@ def method_section(inputs: ResultsFolder) -> Markup:
 
 
 def _errors(samples: Samples | None) -> str:
-    """What the local and the global error are, by the study's error function and aggregate."""
+    """Return what the local and the global error are, by the study's error function and aggregate."""
     of = str(samples.about.get("aggregate", "sum")) if samples else "sum"
     if samples and samples.about.get("error") == "scaled":
         return (
@@ -132,7 +132,7 @@ def _mix_rows(inputs: ResultsFolder) -> list[list[str]]:
 
 
 def noise_cancels(samples: Samples) -> str:
-    """Return how the global error falls with the number of users, as `evaluate` says it; empty if that is not known."""
+    """Return how the global error falls with the number of users, as `evaluate` found; empty if that is not known."""
     decay = decay_of(samples.metrics, samples.users)
     if decay is None:
         return ""
@@ -141,7 +141,7 @@ def noise_cancels(samples: Samples) -> str:
 
 
 def limits_section() -> Markup:
-    """What the score does not say."""
+    """Return the section on what the score does not say."""
     return bullets(LIMITS)
 
 

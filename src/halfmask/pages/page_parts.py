@@ -1,7 +1,7 @@
-"""What pages are built of: the one set of templates, and the bricks that it has for the text of a page.
+"""The parts of pages: the templates, and a function for each of their macros.
 
-All markup is in ``templates``: ``base.html`` is the layout of every page, ``parts.html`` has tables, figures, notes
-and the like. Text is escaped there; `Markup` is what is markup already. Nothing refers outside.
+All markup is in ``templates``: ``base.html`` is the layout of every page; ``parts.html`` has tables, figures, notes and
+the like. Text is escaped there; a `Markup` is not escaped again. No page refers to another site.
 """
 
 import base64
@@ -57,12 +57,12 @@ def macro(name: str, *content: Any) -> Markup:
 
 
 def joined_markup(parts: Sequence[str]) -> Markup:
-    """Parts one after the other."""
+    """Return the parts one after the other."""
     return Markup("\n").join(part for part in parts if part)
 
 
 def element(tag: str, content: str, kind: str = "") -> Markup:
-    """``<tag class=kind>content</tag>``."""
+    """Return ``<tag class=kind>content</tag>``."""
     of = f' class="{escape(kind)}"' if kind else ""
     return Markup(f"<{tag}{of}>{escape(content)}</{tag}>")
 
@@ -84,7 +84,11 @@ def html_table(
     numbers: Sequence[int] = (),
     kinds: Mapping[int, str] | None = None,
 ) -> Markup:
-    """A table that scrolls if the page is narrow; columns in ``numbers`` are flush right, ``kinds`` are classes."""
+    """Return a table that scrolls if the page is narrow.
+
+    ``numbers``  the columns that are aligned to the right
+    ``kinds``    the rows' classes
+    """
     width = max(map(len, rows), default=len(headings))
     classes = ["number" if column in numbers else (kinds or {}).get(column, "") for column in range(width)]
     label = f"{caption.partition('. ')[0] or 'Table'}: {', '.join(headings)}" if width > SEEN_ON_A_PHONE else ""
@@ -113,5 +117,5 @@ def page_file(name: str) -> Markup:
 
 
 def allowed(script: str) -> str:
-    """What a page's policy says to let this very script run and no other."""
+    """Return the source for a page's policy that allows this script and no other."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"

@@ -1,4 +1,4 @@
-"""The section of the page that says what to pay: the schedule, who takes part, and how honest the rewards are."""
+"""The section on pay: the schedule of rewards, who takes part, and whether the rewards keep producers honest."""
 
 from typing import TYPE_CHECKING
 
@@ -41,7 +41,7 @@ def pay_section(inputs: ResultsFolder) -> Markup:
 
 
 def _of_menu(inputs: ResultsFolder) -> str:
-    """Return which menu the letters of this section are of, if the page shows two."""
+    """Return which menu the letters of this section refer to, if the page shows two."""
     if not inputs.offer or not inputs.menu or not inputs.paid:
         return ""
     if inputs.paid is inputs.offer:
@@ -71,7 +71,12 @@ def _schedule(found: "Schedule") -> Markup:
 
 
 def _names(found: "Schedule") -> tuple[str, str, str]:
-    """What the three lists of rewards are called: honest, unless noise has edges and averaging alone is ruled out."""
+    """Return the headings of the three columns of rewards.
+
+    The first is "Honest" if honesty is the best reply in general.
+
+    If the noise's law has edges, the rewards only make averaging not worth it, and it is "Against averaging".
+    """
     return "Against averaging" if found.edges else "Honest", "Whole units", "Without the demand"
 
 
@@ -98,7 +103,7 @@ def _offers(found: "Schedule") -> Markup:
 
 
 def _equal(found: "Schedule") -> Markup:
-    """More producers against less noise."""
+    """Return the part on how many more producers make up for how much more noise."""
     rows = [
         [f"{at.utility:.3f}", f"{at.within:.2%}", *(f"{each:,}" for each in at.whole.values())] for at in found.equal
     ]
@@ -110,7 +115,7 @@ def _equal(found: "Schedule") -> Markup:
 
 
 def _honesty(found: "Schedule") -> list[str]:
-    """What honesty costs, and how rewards could be beaten."""
+    """Return what honesty costs, and how the rewards could be cheated."""
     from halfmask.rewards.reward_schedule import bound_told, honesty_told  # here, because SciPy takes long to import
 
     told = [honesty_told(found), bound_told(found)]

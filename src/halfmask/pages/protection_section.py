@@ -1,4 +1,4 @@
-"""The section of the page that says what settings really protect."""
+"""The section on what settings really protect."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from halfmask_device.decimals import number_text
 
 
 def protection_section(inputs: ResultsFolder, figures: Sequence[str]) -> Markup:
-    """The offer's levels first, which are signed, then the paper's menu; each part says which menu it is about."""
+    """Return the section: first the levels of the offer, which are signed, then the paper's menu."""
     told = [paragraph(QUESTIONS)] if inputs.card or inputs.offer_card else []
     audited = [("the offer", inputs.offer_card), ("the paper's menu", inputs.card)]
     cards = [(name, card) for name, card in audited if card]
@@ -56,7 +56,7 @@ def protection_table(card: ReportCard, name: str = "", columns: str = "") -> Mar
 
 
 def _columns(card: ReportCard, unit: str, number: int) -> str:
-    """What the columns are; a second table has the same."""
+    """Return what the columns of both tables mean."""
     if number > 3:
         return ", in the columns of Table 3."
     about, day = card.about, card.day
@@ -73,9 +73,10 @@ def _columns(card: ReportCard, unit: str, number: int) -> str:
 
 
 def protection_words(card: ReportCard, unit: str = "", names: Mapping[str, str] | None = None) -> Markup:
-    """Each setting in one sentence with its warnings and attacks.
+    """Return each setting in one sentence, with its warnings and attacks.
 
-    ``names`` are those of an offer's levels; of the paper's menu, the best score is compared with one of its settings.
+    ``names`` are the names of an offer's levels. For the paper's menu, the noise with the best score is compared with
+    one of its settings.
     """
     best = Markup("")
     if card.best and names is None:
@@ -128,7 +129,10 @@ def _told(each: SettingCard, step: float, name: str) -> Markup:
 
 
 def _sampler(setting: PrivacySetting, found: EmpiricalAudit, step: float) -> str:
-    """Return the check of the device's noise, with the change that it was made at: another than that of the table."""
+    """Return the result of the check of the device's noise, and the change of a reading at which it was made.
+
+    That change is not the one of the table: it is the change at which a wrong sampler shows best.
+    """
     apart = abs(found.neighbour - found.value) * (setting.noise.law.lattice(setting.noise.parameters) or step)
     verdict = "draws other noise than it should" if found.caught else "draws the noise that it should"
     shown = (
@@ -162,7 +166,7 @@ def _row(each: SettingCard, day: int) -> list[str]:
 
 
 def _unmasked(card: ReportCard) -> str:
-    """Return how many are linked without noise, and by chance: what the share is to be held against."""
+    """Return how many are recognised without noise, and by chance, for comparison with the share under noise."""
     found = [each.found("re-identification") for each in card.cards]
     held = next((each for each in found if each and each.value is not None), None)
     if held is None:

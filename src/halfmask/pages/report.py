@@ -1,4 +1,4 @@
-"""The report: one HTML file that opens anywhere, offline, and says what was found, how, and what it does not say."""
+"""The report: one HTML file that opens offline, and says what was found, how, and what the results do not say."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,10 +19,11 @@ KIND = "Privacy and utility report"
 
 
 def report(folder: str | Path, formats: Sequence[str] = (), spell: Speller = by_name) -> Path:
-    """Write ``folder/report.html`` from what the folder holds, and give its path.
+    """Write ``folder/report.html`` from the results in the folder, and return its path.
 
-    Sections whose files are missing are left out, with the command that makes them, which ``spell`` puts into words.
-    ``formats`` also draws the figures to ``folder/figures``. Equal inputs give equal bytes: the page carries no date.
+    If a section's files are missing, the page has the command that makes them instead; ``spell`` writes that command.
+    ``formats`` also draws the figures to ``folder/figures``. Equal inputs give equal bytes, because the page has no
+    date.
     """
     check_formats(formats)
     folder = Path(folder)
@@ -37,7 +38,7 @@ def report(folder: str | Path, formats: Sequence[str] = (), spell: Speller = by_
 
 
 def page_of(inputs: ResultsFolder, drawn: Sequence[DrawnFigure]) -> str:
-    """Return the page as text; its policy forbids the browser to fetch anything at all."""
+    """Return the page as text. Its policy forbids the browser to fetch anything."""
     shown = _numbered(drawn)
     cancels = noise_cancels(inputs.samples) if inputs.samples and inputs.samples.sized else ""
     pay = [Section("pay", TITLES["pay"], joined_markup([pay_section(inputs), *shown["pay"]]))]
@@ -75,12 +76,12 @@ def page_of(inputs: ResultsFolder, drawn: Sequence[DrawnFigure]) -> str:
 
 
 def _section(id: str, inputs: ResultsFolder, part: str, body: Sequence[str]) -> Section:
-    """One that other pages have as well; if its part is missing, that is said."""
+    """Return a section that other pages have as well; if the folder lacks its part, it says so."""
     return Section(id, TITLES[id], joined_markup([left_out(inputs, part), *body]))
 
 
 def _numbered(drawn: Sequence[DrawnFigure]) -> dict[str, list[Markup]]:
-    """Each section's figures, numbered through the page."""
+    """Return the figures of each section; their numbers run through the whole page."""
     found = {each.name: each for each in drawn}
     places = by_place(list(found))
     return {place: [drawn_figure(found[name], number) for number, name in shown] for place, shown in places.items()}

@@ -1,4 +1,4 @@
-"""How a result shows itself in a notebook: what it says as a small table, with a study's trajectory."""
+"""The HTML of a result in a notebook: a small table, and for a study its trajectory."""
 
 from collections.abc import Sequence
 from functools import singledispatch
@@ -27,7 +27,7 @@ def in_notebook(result: Any) -> Markup:
 
 @singledispatch
 def told(result: Any) -> list[list[str]]:
-    """What a result says, as a small table, headings first."""
+    """Return a small table of a result, headings first."""
     raise OptionError(f"there is no table of a {type(result).__name__}")
 
 

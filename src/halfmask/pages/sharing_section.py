@@ -1,4 +1,4 @@
-"""The section of the page about a sharing that ran: published totals with their intervals and the truth."""
+"""The section about a sharing that ran: published totals with their intervals, and the truth."""
 
 import math
 
@@ -7,7 +7,7 @@ from halfmask.pages.page_parts import Markup, html_table, joined_markup, paragra
 
 
 def sharing_section(days: SimulatedDays, unit: str = "") -> Markup:
-    """What the service published on each day of sharing.csv."""
+    """Return what the service published on each day of sharing.csv."""
     most = max(sum(counts) for counts in zip(*days.producers.values(), strict=True))
     of = f", each reading in {unit}" if unit else ""
     return joined_markup(

@@ -1,6 +1,7 @@
-"""What was found, in plain words: the summary and the menu.
+"""The summary of the results in plain words, and the menu.
 
-It also has what all pages of a folder share: how they open, titles of sections, and the line for what is left out.
+It also has what all pages of a folder share: the line under the title, titles of sections, and the line for a missing
+part.
 """
 
 from halfmask.evaluation.aggregates import noun
@@ -28,7 +29,7 @@ NAMES = {"mix": "mixes"}
 
 
 def what(inputs: ResultsFolder) -> str:
-    """Return the line under the title: whose readings, and what the page says of them."""
+    """Return the line under the title: whose readings these are, and what the page is about."""
     if not inputs.profile or not inputs.profile.readings:
         return "What users show of their readings under each setting, and what totals of them are worth."
     found = quality(inputs.profile)
@@ -40,12 +41,12 @@ def what(inputs: ResultsFolder) -> str:
 
 
 def left_out(inputs: ResultsFolder, part: str) -> Markup:
-    """Return the line for a part that the folder lacks; nothing if it is there."""
+    """Return the line for a part that the folder lacks; empty if it does not lack it."""
     return Markup("") if inputs.holds(part) else macro("absent", NAMES.get(part, part), inputs.command(part))
 
 
 def shown_as(words: InWords) -> str:
-    """What a typical reading shows as, with a true minus."""
+    """Return the range that a typical reading shows as, with a true minus sign, or words if there is no range."""
     if words.low is None or words.high is None:
         return "masked by a rule without a noise law"
     ends = words.range()
@@ -53,12 +54,12 @@ def shown_as(words: InWords) -> str:
 
 
 def errors_of(words: InWords) -> list[str]:
-    """Return how far totals are off, by crowd, as a table has it."""
+    """Return how far totals are off for each size of crowd, as texts of a table."""
     return ["–" if error is None else share_text(error).replace("less than", "<") for error in words.errors.values()]
 
 
 def words_of(inputs: ResultsFolder) -> list[InWords]:
-    """Each menu setting for a typical reading; empty if the profile or the menu is not there."""
+    """Return each menu setting in words, for a typical reading; empty if the profile or the menu is missing."""
     if not inputs.menu or not inputs.profile or not inputs.profile.readings:
         return []
     return menu_words(inputs.menu, inputs.profile)
@@ -163,7 +164,7 @@ def _mixes(inputs: ResultsFolder) -> list[str]:
 
 
 def menu_section(inputs: ResultsFolder) -> Markup:
-    """Table 1, the same in plain words, and the bins that stayed empty."""
+    """Return the menu as Table 1 of the paper and in plain words, and the bins without a setting."""
     menu = inputs.menu
     if menu is None:
         return Markup("")

@@ -1,1 +1,1 @@
-"""Pages in the browser."""
+"""The live page of a folder's results in the browser."""

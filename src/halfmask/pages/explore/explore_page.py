@@ -1,4 +1,4 @@
-"""The page itself: live over a server, or alone as one file that needs none."""
+"""The explore page: live with a server, or as one file that works without a server."""
 
 import json
 from collections.abc import Sequence
@@ -56,7 +56,7 @@ def asset(name: str) -> tuple[bytes, str] | None:
 
 
 def live_page(explorer: Explorer) -> str:
-    """Return the page with its controls; figures come when it asks for them."""
+    """Return the page with its controls; it fetches its figures."""
     view = explorer.view(None)
     mixable = view.inputs.menu is not None and view.inputs.profile is not None
     return render("live.html", **_content(view), mixable=mixable)
@@ -68,7 +68,7 @@ def menu_fragment(view: View) -> str:
 
 
 def write_alone(explorer: Explorer, path: str | Path) -> None:
-    """One file with the figures and all they need; its policy allows these very scripts and nothing else."""
+    """Write one file with the figures and all they need. Its policy allows only the scripts that it contains."""
     view = explorer.view(None)
     plotly, script = _text("plotly.min.js"), _text("figures.js")
     # "<" would let a setting's name end the element that holds the data.
@@ -141,7 +141,7 @@ def _scores(menu: Menu) -> list[Column]:
 
 
 def _protected(menu: Menu) -> list[Column]:
-    """Guess, epsilons and recognition, if the menu knows them of every setting."""
+    """Return the columns of guess, epsilons and recognition, if the menu has them for every setting."""
     found = [each.protection for each in menu.settings if each.protection]
     if menu.question is None or len(found) < len(menu.settings):
         return []
@@ -161,7 +161,7 @@ def _protected(menu: Menu) -> list[Column]:
 
 
 def _broken(cells: Sequence[str]) -> list[str]:
-    """Words in a column of numbers may take two lines."""
+    """Return the cells of a column of numbers, in which words may take two lines."""
     return [element("span", cell, "broken") if cell == NO_PROMISE else cell for cell in cells]
 
 

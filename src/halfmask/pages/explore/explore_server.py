@@ -1,4 +1,4 @@
-"""The server behind the page: this machine's own, read-only, and deaf to pages of other sites.
+"""The server behind the explore page. It only reads, and answers only to this machine and not to pages of other sites.
 
 `explore` is what ``halfmask explore`` runs: it serves a folder's results until Ctrl-C.
 """
@@ -34,7 +34,7 @@ ANYWHERE = ("", "0.0.0.0", "::")
 
 @dataclass(frozen=True)
 class Answer:
-    """What goes back: the content, its kind and a status; a browser keeps it for an hour if it is ``lasting``."""
+    """A response: content, content type and status. If it is ``lasting``, a browser keeps it for an hour."""
 
     body: bytes
     kind: str = "application/json"
@@ -43,7 +43,7 @@ class Answer:
 
 
 class ExploreServer(ThreadingHTTPServer):
-    """Serves one explorer; a thread a request, none of which outlives the server."""
+    """Serves one explorer, with a thread per request; no thread outlives the server."""
 
     def __init__(self, explorer: Explorer, host: str = "127.0.0.1", port: int = 0) -> None:
         self.explorer = explorer
@@ -59,12 +59,12 @@ class ExploreServer(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """Where the page is."""
+        """Return the address of the page."""
         shown = "127.0.0.1" if self.host in ANYWHERE else self.host
         return f"http://{f'[{shown}]' if ':' in shown else shown}:{self.server_port}/"
 
     def accepts(self, host: str) -> bool:
-        """Return whether a Host header names this machine, so that no other site's name can be turned to point here.
+        """Return whether a Host header names this machine; this stops other sites that redirect their name to it.
 
         A name must be ``localhost`` or the host that the server was asked to listen on. A numeric address is accepted
         if the server listens on every address.
@@ -73,7 +73,7 @@ class ExploreServer(ThreadingHTTPServer):
         return name in ("localhost", "127.0.0.1", "::1", self.host) or (self.host in ANYWHERE and _is_number(name))
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
-        """Ignore readers who went away; print any other error in one line."""
+        """Ignore errors of readers who closed the connection; print any other error in one line."""
         error = sys.exception()
         if not isinstance(error, ConnectionError | TimeoutError):
             print(f"halfmask: unexpected {type(error).__name__}: {error}", file=sys.stderr)
@@ -111,7 +111,10 @@ class Handler(BaseHTTPRequestHandler):
             return _refusal(f"unexpected {type(error).__name__}", HTTPStatus.INTERNAL_SERVER_ERROR)
 
     def _from_elsewhere(self) -> bool:
-        """Return whether a page of another site asks; a reader who follows a link to this page may."""
+        """Return whether a page of another site sends the request.
+
+        A link to this page that a reader follows is allowed.
+        """
         other = self.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
         return other and (self.path != "/" or self.headers.get("Sec-Fetch-Mode") != "navigate")
 
@@ -143,11 +146,11 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(answer.body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Requests are not news."""
+        """Log nothing: requests are not worth a line."""
 
 
 def ask_menu(explorer: Explorer, query: dict[str, str]) -> dict[str, Any]:
-    """Return the menu that the options choose, in words, and all figures under it."""
+    """Return the menu that the options choose, in words, and all figures for it."""
     view = _view(explorer, query)
     return {
         "html": menu_fragment(view),
@@ -158,13 +161,13 @@ def ask_menu(explorer: Explorer, query: dict[str, str]) -> dict[str, Any]:
 
 
 def ask_mix(explorer: Explorer, query: dict[str, str]) -> dict[str, Any]:
-    """Privacy and utility of one mix of the menu that the options choose."""
+    """Return privacy and utility of one mix of the menu that the options choose."""
     text = _needed(query, "shares", "A=0.5,N=0.5")
     return explorer.mix(_view(explorer, query), text)
 
 
 def ask_setting(explorer: Explorer, query: dict[str, str]) -> dict[str, Any]:
-    """One setting, in words, drawn and scored."""
+    """Return the description, drawing and scores of one setting."""
     text = _needed(query, "setting", "laplace:0.5")
     return explorer.setting(_view(explorer, query), text)
 
@@ -204,7 +207,7 @@ def _json(content: dict[str, Any]) -> bytes:
 
 
 def _phrased(error: HalfmaskError) -> str:
-    """Return the error with options as a query has them: `max_mean` is max-mean."""
+    """Return the error's message with options as a query spells them: `max_mean` becomes max-mean."""
     return OPTION.sub(lambda found: found[1].replace("_", "-") + (f"={found[2]}" if found[2] else ""), str(error))
 
 

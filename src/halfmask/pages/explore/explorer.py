@@ -1,4 +1,4 @@
-"""A folder's results, held in memory to be asked: other menus, one mix, one setting."""
+"""A folder's results in memory, from which other menus, a mix or a setting are computed on request."""
 
 import math
 from collections import OrderedDict
@@ -45,7 +45,7 @@ STEPS, MOST_MIXES = (0.125, 0.25, 0.5), 15_000
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """The results under one menu, what it was chosen with, the figures, and what there is to note."""
+    """The results under one menu, the options that chose it, the figures, and notes."""
 
     inputs: ResultsFolder
     options: MenuOptions
@@ -54,7 +54,7 @@ class View:
 
 
 class Explorer:
-    """Answers questions about one folder. One at a time: the kernels below share their threads."""
+    """Answers questions about one folder, one at a time, because the computations share their threads."""
 
     def __init__(self, folder: str | Path, spell: Speller = by_name) -> None:
         self.inputs = read_inputs(folder, spell)
@@ -65,7 +65,7 @@ class Explorer:
         self._study: tuple[pa.Table, dict[str, Any]] | None = None
 
     def view(self, asked: MenuOptions | None) -> View:
-        """Return the results under the menu that these options choose; under the folder's own if none are asked for."""
+        """Return the results under the menu that these options choose; without options, under the folder's own menu."""
         with self._lock:
             if asked is None:
                 self._own = self._own or self._own_view()
@@ -78,7 +78,7 @@ class Explorer:
             return self._others[asked]
 
     def warm(self) -> None:
-        """Answer the likely first questions before they are asked, so that no reader waits for a first time."""
+        """Answer the likely first questions in advance, so that no reader waits for them."""
         own = self.view(None)
         if own.inputs.samples is not None:
             with suppress(OptionError):  # whoever asks for it will hear
@@ -129,9 +129,10 @@ class Explorer:
         return View(inputs, asked, figures, [*notes, *complaints])
 
     def _mixed(self, menu: Menu) -> tuple[Mix | None, list[str]]:
-        """The mixes of another menu, made as the folder's were, but in larger steps if a longer menu has too many.
+        """Return the mixes of another menu, made as the folder's were, and notes.
 
-        If they cannot be made, the reason is given instead.
+        If a longer menu would have too many mixes, the steps of shares are larger. If mixes cannot be made, they are
+        None and the note gives the reason.
         """
         saved, profile = self.inputs.mix, self.inputs.profile
         own = saved.about.get("step") if saved else None
@@ -147,7 +148,10 @@ class Explorer:
             return None, [f"mixes are left out: {error}"]
 
     def mix(self, view: View, text: str) -> dict[str, Any]:
-        """Median and range of privacy and utility over ten deals of one mix, ``A=0.3,B=0.2,N=0.5``."""
+        """Return median and range of privacy and utility of one mix, such as ``A=0.3,B=0.2,N=0.5``.
+
+        Users are assigned to the settings ten times at random.
+        """
         with self._lock:
             menu, profile, said = self._menu(view), self._profile(), parse_shares(text)
             shares = {paper_name(id) if paper_name(id) in menu.ids else id: share for id, share in said.items()}
@@ -193,7 +197,7 @@ class Explorer:
         }
 
     def _scores(self, setting: PrivacySetting, profile: Profile, samples: Samples) -> dict[str, Any]:
-        """Evaluated now, on the very subsets of the study, and scored with the view's normalisers."""
+        """Evaluate a setting now, on the same subsets as the study, and score it with the view's normalisers."""
         study = evaluate_grid(profile, Grid.from_settings([setting]), Experiment.of(samples.about))
         scale = samples.scale
         keeps = bool(passing(study.metrics, scale.constraint)[0])
@@ -225,9 +229,9 @@ class Explorer:
 
 
 def rescored(samples: Samples, found: Optimum) -> Samples:
-    """The same samples with the privacy and utility that an optimum's weights, constraint and normalisers give them.
+    """Return the samples with privacy and utility by an optimum's weights, constraint and normalisers.
 
-    The percentiles are those that the optimum was found with; a summary's scores cannot change, and do not.
+    The percentiles are those of the optimum. The scores of a summary cannot be computed again, so they do not change.
     """
     scored = found.scored
     scale = Scale(scored.normalisers, scored.weights, scored.constraint)

@@ -1,4 +1,4 @@
-"""What the page's controls ask for: the options of ``halfmask optimize``, read from a query."""
+"""The options of ``halfmask optimize`` that the page's controls send in a query."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ NAMES = ("bins", "omega", "weights", "max-mean", "max-std")
 
 @dataclass(frozen=True)
 class MenuOptions:
-    """How a menu is to be chosen; the defaults are those of the command."""
+    """How to choose a menu; the defaults are those of the command."""
 
     bins: int = 5
     omega: float = 0.1
@@ -23,7 +23,7 @@ class MenuOptions:
 
     @classmethod
     def parse(cls, query: Mapping[str, str]) -> "MenuOptions | None":
-        """Return the options of a query; None if it asks for none, which means the folder's own menu."""
+        """Return the options of a query; None if it has none, which means the folder's own menu."""
         unknown = [name for name in query if name not in NAMES]
         if unknown:
             raise OptionError(f"there is no option '{unknown[0][:40]}': there are {', '.join(NAMES)}", kind="unknown")
@@ -40,7 +40,7 @@ class MenuOptions:
 
     @classmethod
     def of_menu(cls, menu: Menu) -> "MenuOptions":
-        """Return how a menu says that it was chosen."""
+        """Return the options by which a menu was chosen."""
         said, default = menu.constraints, cls()
         return cls(
             bins=int(menu.provenance.get("bins", default.bins)),

@@ -1,8 +1,8 @@
-"""What any setting, menu or mix protects, for a page that shows one: guess, epsilons and who is recognised.
+"""What any setting, menu or mix protects: error of the best guess, epsilons, and the share who are recognised.
 
-The folder's offer, or its menu, says what an epsilon is about and who is recognised from a masked day at its levels of
-noise. Recognition goes with the noise's deviation alone (`recognised_share`), so that of another setting lies on the
-lines between; no readings are looked at.
+The folder's offer or menu defines what an epsilon is about, and has the share recognised from a masked day at its
+levels of noise. This share depends only on the noise's standard deviation (`recognised_share`), so that for another
+setting it is interpolated. No readings are used.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from halfmask.protection.evidence import population_of
 
 
 class Protecting:
-    """Answers for one folder; what was once worked out is kept."""
+    """Computes protection for one folder, and caches the results."""
 
     def __init__(self, inputs: ResultsFolder, profile: Profile) -> None:
         self._inputs, self._profile, self._people = inputs, profile, population_of(profile)
@@ -36,7 +36,7 @@ class Protecting:
 
     @cached_property
     def _recognised(self) -> list[tuple[float, float]]:
-        """Deviations of noise, rising, and the share recognised at each, as the folder's menus have them."""
+        """Return the folder's pairs of the noise's standard deviation and the share recognised, in ascending order."""
         found = {
             each.noise_std: each.protection.recognised
             for menu in (self._inputs.menu, self._inputs.offer)
@@ -46,14 +46,17 @@ class Protecting:
         return sorted(found.items())
 
     def of(self, setting: PrivacySetting) -> Protection:
-        """Guess, epsilons and recognition of one setting."""
+        """Return guess, epsilons and recognition of one setting."""
         if setting not in self._known:
             found = protection_of(setting, self._people, self.question)
             self._known[setting] = replace(found, recognised=self._named(setting))
         return self._known[setting]
 
     def _named(self, setting: PrivacySetting) -> float | None:
-        """None for rules and relative noise, and without readings; beyond the last deviation, the share of the last."""
+        """Return the share recognised under a setting; None for rules, relative noise, and folders without readings.
+
+        Beyond the largest known deviation it is the share at that deviation.
+        """
         deviation = noise_std(setting) if setting.kind == "additive" else None
         if deviation is None or not self._recognised:
             return None
@@ -61,7 +64,7 @@ class Protecting:
         return float(np.interp(deviation, at, share))
 
     def menu(self, menu: Menu) -> Menu:
-        """Return a menu whose settings say what they protect."""
+        """Return a menu whose settings have their protection filled in."""
         entries = []
         for each in menu.settings:
             found = each.protection if menu.question == self.question else None
@@ -72,7 +75,7 @@ class Protecting:
         return replace(menu, settings=tuple(entries), question=self.question)
 
     def words(self, setting: PrivacySetting) -> str:
-        """What a setting hides and promises, in sentences that name change, window and delta."""
+        """Return in sentences what a setting hides and promises; they name change, window and delta."""
         asked, found = self.question, self.of(setting)
         told = []
         if found.guess is not None:
@@ -92,7 +95,10 @@ class Protecting:
         return " ".join(told)
 
     def mixed(self, menu: Menu, shares: Mapping[str, float]) -> str:
-        """What a mix protects: everyone is protected by their own setting, so these are shares and means."""
+        """Return in words what a mix protects.
+
+        Each producer has its own setting, so the numbers are shares and means.
+        """
         taken = {id: share for id, share in shares.items() if share > 0}
         found = {id: self.of(menu[id].setting) for id in taken}
         whole = sum(taken.values())
