@@ -1,1 +1,1 @@
-"""What a setting really protects: guarantees, attacks, and the best score that any noise can have."""
+"""Audits: what a setting really protects, by guarantees, attacks, and the best score that any noise can have."""

@@ -202,7 +202,7 @@ class ReportCard(Result):
 
     @property
     def experiment(self) -> Experiment:
-        """What was evaluated, and on which subsets of users."""
+        """The experiment of the menu's study: settings, subsets of users and method."""
         return Experiment.of(vars(self.about))
 
     def __eq__(self, other: object) -> bool:

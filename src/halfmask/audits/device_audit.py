@@ -1,4 +1,6 @@
-"""What devices do with a setting on their lattice: whether they accept it, and whether they draw the right noise."""
+"""Behaviour of devices with a setting on their lattice: whether they accept it, and whether they draw
+the right noise.
+"""
 
 import numpy as np
 

@@ -48,7 +48,8 @@ TELLING = 1.6  # the epsilon of a change at which a wrong scale shows with the f
 
 @dataclass(frozen=True)
 class EmpiricalAudit:
-    """What outputs prove: ``quantity`` is at least ``bound``, at this confidence. ``claimed`` is the promise.
+    """Proof from a sampler's outputs: ``quantity`` is at least ``bound``, at this confidence. ``claimed`` is the
+    promise.
 
     ``threshold``                               the set of outputs begins here, and extends away from the neighbour
     ``share_of_value``, ``share_of_neighbour``  observed shares of outputs in the set

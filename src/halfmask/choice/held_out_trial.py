@@ -29,7 +29,8 @@ DRAWS = 40
 
 @dataclass(frozen=True)
 class HeldOutTrial:
-    """How often advice met the wish for held-out users with this number of readings, and at what mean utility.
+    """Results of advice for held-out users with this number of readings: how often it met the wish, and the mean
+    utility.
 
     ``reachable``                               share of users for whom some setting of the menu meets the wish; no
                                                 advice can do better

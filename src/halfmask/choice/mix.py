@@ -51,7 +51,7 @@ class Mix(Result):
 
     @property
     def experiment(self) -> Experiment:
-        """What was evaluated, and on which users."""
+        """The experiment of the mix: settings, users and method."""
         return Experiment.of(self.about)
 
     def __eq__(self, other: object) -> bool:

@@ -41,7 +41,7 @@ TINY = 1e-300
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """What a producer may know about the population, without anybody's own data.
+    """Knowledge about the population that a producer may have, without anybody's own data.
 
     ``bins``, ``share``  shares of |s| in logarithmic bins
     ``zeros``            share of readings that are zero

@@ -35,7 +35,7 @@ def check_score(privacy: float) -> None:
 
 @dataclass(frozen=True)
 class Wish:
-    """What a producer asks for; several wishes must all be met.
+    """A producer's wishes; if there are several, all must be met.
 
     ``min_privacy``  least personal privacy, with 90 % confidence
     ``peak_limit``   largest share of days on which the evening peak is visible (see `evening_peak`)

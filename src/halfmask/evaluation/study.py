@@ -61,7 +61,7 @@ class Study(Result):
 
     @property
     def experiment(self) -> Experiment:
-        """What was evaluated, and on which users."""
+        """The experiment of the study: settings, subsets of users and method."""
         return Experiment.of(self.about)
 
     def __eq__(self, other: object) -> bool:
@@ -230,10 +230,8 @@ def _numbers(table: pa.Table, name: str) -> FloatArray:
 
 
 def summed_up(study: Study, weights: Weights | None = None, constraint: Constraint | None = None) -> Study:
-    """The summary of a study: percentiles of privacy and utility over each setting's samples, and the pooled metrics.
-
-    Settings that break the constraint have their pooled global metrics, no scores, and local metrics if these were
-    evaluated.
+    """Return the summary of a study: percentiles of privacy and utility over each setting's samples, and
+    pooled metrics.
     """
     weights, constraint = weights or Weights(), constraint or Constraint()
     kept = passing(study.metrics, constraint)

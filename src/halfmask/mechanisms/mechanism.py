@@ -104,7 +104,9 @@ class Mechanism(ABC):
         drop_foreign_facts(cls)
 
     def names(self, count: int) -> tuple[str, ...]:
-        """Return the names of ``count`` parameters; a different number of names if ``count`` is not allowed."""
+        """Return the names of ``count`` parameters. If ``count`` is not allowed, the number of names
+        differs from it.
+        """
         return self.form.names(count) if self.form else self.parameter_names
 
     def check(self, parameters: Parameters) -> None:
@@ -185,7 +187,9 @@ class Mechanism(ABC):
         return None
 
     def lattice_loss_cells(self, parameters: Parameters, step: float, steps: int) -> LossCells | None:
-        """Return the same for noise on a lattice and readings ``steps`` steps apart; None to use `pmf`."""
+        """Return the privacy loss of a report on a lattice, for two readings ``steps`` steps apart; None
+        to use `pmf`.
+        """
         return None
 
     def epsilon_width(self, parameters: Parameters) -> float | None:
@@ -226,7 +230,9 @@ class Mechanism(ABC):
         return parameters
 
     def shaped(self, deviation: float, change: float, shape: Shape) -> Parameters:
-        """Return parameters of noise with this standard deviation and shape that is to hide a change of a reading."""
+        """Return parameters of noise with this standard deviation and shape, for hiding a change of a reading of size
+        ``change``.
+        """
         return self.unit_parameters or ()
 
     def lattice(self, parameters: Parameters) -> float | None:
@@ -243,14 +249,14 @@ class Mechanism(ABC):
         return np.where(k == 0, 1 - 2 * outer, inner - outer)
 
     def lattice_tail(self, parameters: Parameters, step: float, k: FloatArray | IntArray) -> FloatArray:
-        """P(K >= k) for k >= 1."""
+        """P(K >= k) for k >= 1, with K as in `pmf`."""
         return self.tail(parameters, np.asarray((k - 0.5) * step, np.float64))
 
     def lattice_variance(self, parameters: Parameters, step: float) -> float:
         """Variance of K step: 2 step^2 times the sum over k >= 1 of (2k - 1) P(K >= k).
 
-        If the noise reaches more than `MOST_POINTS` steps it is sigma^2 + step^2/12 (Sheppard), right to 12 digits for
-        so fine a step.
+        If the noise reaches more than `MOST_POINTS` steps, the result is sigma^2 + step^2/12 (Sheppard), which is then
+        exact to 12 digits.
         """
         row = np.array([parameters])
         variance, bound = float(self.moments(row)[0, 1]), float(self.support(row)[0])
@@ -327,9 +333,9 @@ def signs(size: int, rng: np.random.Generator) -> FloatArray:
 
 
 def whole_steps(change: float, width: float) -> int:
-    """Return ceil(change / width), at least 1, computed with the decimals that print as these floats: 0.3 is 3 of 0.1.
+    """Return ceil(change / width), at least 1, computed with the shortest decimals of both floats: 0.3 / 0.1 gives 3.
 
-    There is no tolerance: a change that exceeds a step by however little counts as one more step.
+    There is no tolerance: a change that exceeds a step by any amount counts as one more step.
     """
     if change / width > MOST_STEPS:  # floats cannot distinguish single steps there
         return math.ceil(change / width)

@@ -64,7 +64,7 @@ def register(plugin: type) -> Mechanism:
 
 
 def load_plugin(name: str) -> Mechanism | None:
-    """Return the installed plug-in whose entry point and mechanism have this name, or None."""
+    """Return the installed plug-in whose entry point and mechanism have this name; None if there is none."""
     found = sorted(entry_points(group=GROUP, name=name), key=_origin)
     if not found:
         return None
@@ -95,10 +95,11 @@ def complete(plugin: object) -> Mechanism:
     """Return a mechanism made from a user's class, which needs only a name and one method.
 
     ``sample`` only        additive noise (or relative, if ``kind`` says so) with an estimated law
-    ``sample``, ``cdf``    the same with a known law, as fast as a built-in one; moments are integrated unless defined
+
+    ``sample``, ``cdf``  noise with a known law, as fast as a built-in one; moments are integrated unless defined
     ``mask`` only          kind "direct"
 
-    Whatever the class defines itself is used.
+    Everything that the class defines itself is used.
     """
     if not isinstance(plugin, type):
         raise SettingError(

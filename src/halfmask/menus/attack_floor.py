@@ -30,7 +30,7 @@ UNMET = 1.0
 
 @dataclass(frozen=True)
 class Floor:
-    """What every setting of the menu must meet, as plain functions, because this folder does not import attacks.
+    """Requirements on every setting of the menu, as plain functions, because this folder does not import attacks.
 
     ``measure(setting)``                    the attack's error; larger if the setting protects more
     ``propose(privacy, error, deviation)``  the setting with the least noise that has this privacy over all readings and

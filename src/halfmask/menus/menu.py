@@ -114,7 +114,7 @@ class Menu(Result):
 
     @property
     def experiment(self) -> Experiment:
-        """What the study evaluated, and on which subsets of users."""
+        """The experiment of the menu's study: settings, subsets of users and method."""
         return Experiment.of(self.provenance)
 
     def __repr__(self) -> str:

@@ -137,7 +137,7 @@ def refine(
     taken: Takes = anything,
     advance: Callable[[int, int], None] | None = None,
 ) -> Refined:
-    """Return the menu with better settings where one was found; other bins keep their winner.
+    """Return the menu with a better setting in each bin in which one was found; other bins keep their winner.
 
     A better setting must have a significant gain on fresh subsets.
 

@@ -1,4 +1,4 @@
-"""What a menu's settings protect, beyond the paper's score, and the question that their epsilons answer."""
+"""The protection that a menu's settings give, beyond the paper's score, and the question that their epsilons answer."""
 
 import math
 from collections.abc import Mapping
@@ -112,7 +112,7 @@ def check_window(window: float) -> None:
 
 @dataclass(frozen=True)
 class Protection:
-    """What one setting protects on the data of its menu.
+    """The protection that one setting gives on the data of its menu.
 
     ``guess``       error of the best guess of a reading from its report, divided by that without a report, 0 to 1; None
                     without a noise law, or if readings do not vary

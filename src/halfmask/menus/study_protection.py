@@ -1,4 +1,4 @@
-"""What each setting of a study protects: guess error, epsilon, share recognised and error of totals.
+"""The protection that each setting of a study gives: guess error, epsilon, share recognised and error of totals.
 
 Each number is computed for all settings at once, when an axis or a requirement first needs it. If one parameter scales
 the noise, it is computed at some deviations and interpolated. For other settings, the guess error is approximate to a

@@ -47,7 +47,7 @@ class Problem:
     ratios: FloatArray | None = None
 
     def loss(self, found: Point) -> float:
-        """Return what is minimised: the error if there is a budget, else the cost."""
+        """Return the number to minimise: the error if there is a budget, else the cost."""
         return found.error if self.budget is not None else found.cost
 
     def meets(self, found: Point) -> bool:

@@ -23,7 +23,7 @@ SAMPLED = 256
 """Largest number of settings whose correction is computed; for more settings, the others are interpolated."""
 
 Correction = Callable[[FloatArray], FloatArray]
-"""What is added to the entropy (settings, laws of z), as a function of the settings' parameters."""
+"""Function of the settings' parameters that returns the addition to the entropy (settings, laws of z)."""
 
 
 def interpolated(parameters: FloatArray, law: Mechanism, exact: Correction) -> Correction:

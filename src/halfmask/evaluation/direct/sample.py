@@ -20,7 +20,9 @@ from halfmask.profiles.profile import Profile
 from halfmask.streams import generator, sequence
 
 PIECE = 2**14
-"""Readings masked at once. Pieces draw from their stream one by one, so this length is part of what a seed means."""
+"""Number of readings masked at once. Pieces draw from their stream in order, so another length changes a
+seed's results.
+"""
 SHARDS = 8
 """Number of parts of a sample, one thread each. It is fixed, because rounding of sums depends on their grouping."""
 
@@ -29,9 +31,9 @@ Outcome = tuple[Summary, FloatArray]
 
 
 class NoiseStream:
-    """The random numbers of one setting, subset and block of users, whatever else is evaluated and in what order.
+    """The random numbers of one setting, subset and block of users, independent of everything else and of the order.
 
-    ``words`` are the state of the compiled draws, ``generator`` is numpy's; a setting uses one of the two.
+    ``words`` are the state of compiled draws, and ``generator`` is numpy's; a setting uses one of the two.
     """
 
     def __init__(self, seed: int, setting_key: int, size: int, repeat: int, block: int) -> None:
@@ -47,7 +49,7 @@ class NoiseStream:
 
 
 def mask_piece(setting: PrivacySetting, values: FloatArray, stream: NoiseStream, out: FloatArray) -> None:
-    """Mask a piece of at most `PIECE` readings into ``out``, or all of one user if the setting asks for them."""
+    """Mask a piece of at most `PIECE` readings into ``out``; a whole user's readings if the setting needs them."""
     if setting.inner is None:
         setting.law.fill(np.array(setting.parameters), values, stream, out)
     else:
@@ -56,7 +58,7 @@ def mask_piece(setting: PrivacySetting, values: FloatArray, stream: NoiseStream,
 
 @dataclass(frozen=True)
 class SampleQuestion:
-    """What is measured on every sample."""
+    """The measurement to make on every sample: aggregate, error function and seed."""
 
     aggregate: Aggregate
     error: ErrorFunction

@@ -1,4 +1,4 @@
-"""What an attacker sees of a setting: masked series, and the size of their error."""
+"""An attacker's view of a setting: masked series, and the size of their error."""
 
 import numpy as np
 

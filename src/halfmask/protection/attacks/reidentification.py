@@ -87,7 +87,7 @@ def reidentification(setting: PrivacySetting, evidence: Evidence, rng: np.random
 
 
 def past_of(evidence: Evidence) -> Past | None:
-    """Return what is known of users with few gaps; None if there are too few of them or too short a time."""
+    """Return the attacker's knowledge of users with few gaps; None if there are too few users or too short a time."""
     rows = evidence.complete(PRESENT)
     truth = evidence.series[rows]
     if len(rows) < FEWEST or truth.shape[1] < FEWEST_TIMES:

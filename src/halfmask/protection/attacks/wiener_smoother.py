@@ -60,7 +60,7 @@ class Halves:
 
 @dataclass(frozen=True, eq=False)
 class Habits:
-    """What users have in common: eigenvalues and eigenvectors of one correlation matrix, and sizes of user.
+    """Common habits of users: eigenvalues and eigenvectors of one correlation matrix, and sizes of users.
 
     ``chance``  (sizes,) log prior of each size, up to a constant
     """

@@ -91,7 +91,7 @@ def rounded_masses(setting: PrivacySetting, step: float) -> FloatArray | None:
 
 
 def lattice_masses(setting: PrivacySetting, step: float) -> FloatArray:
-    """Return P(k) of what the device draws for k = -K..K, all but about 1e-14 of it."""
+    """Return P(k) of the noise that a device draws for k = -K..K, all but about 1e-14 of it."""
     check_step(setting, step)
     steps = math.floor(reach_of(setting) / step + 1.5)
     if steps > MOST_LISTED:
