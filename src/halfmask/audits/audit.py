@@ -51,7 +51,7 @@ def audit_menu(
     Guarantees are for one reading, for ``window`` readings in a row, for a day, and for all reports of a device. All
     results are reproducible from the seed, except the test of the device's sampler, whose noise cannot be seeded.
 
-    ``sensitivity``  largest change of a reading; default: the range published with the data
+    ``sensitivity``  largest change of a reading; default: that of `default_sensitivity`
     ``step``         step of the devices' lattice; default: the one that the menu was made for, else `STEP`
     ``other_data``   accept a menu made from other data than the profile
     ``advance``      progress callback ``(done, all)``, called once per attack
@@ -154,7 +154,10 @@ class AuditBench:
         )
 
     def instead(self, near: Closeness) -> Alternative | None:
-        """Return Laplace noise of the same variance, which has an epsilon; None if there is hardly any noise."""
+        """Return Laplace noise of the same variance, which has an epsilon, as an alternative.
+
+        None if the setting's noise is not additive or is very small.
+        """
         if near.privacy is None or not near.noise_std or near.noise_std < self.typical / HARDLY:
             return None
         known = PrivacySetting.of_deviation(REFERENCE, near.noise_std)
@@ -220,8 +223,9 @@ def everything(profile: Profile, day: int) -> int:
 
 
 def reports_of(profile: Profile) -> dict[str, int]:
-    """Return the number of reports in a day, a month and a year; 48 a day if the interval between
-    readings is unknown.
+    """Return the number of reports in a day, a month and a year.
+
+    A day has 48 if the interval between readings is unknown or above a day.
     """
     day = DAY // profile.step if profile.step and profile.step <= DAY else REPORTS[0]
     return {"day": day, "month": 30 * day, "year": 365 * day}

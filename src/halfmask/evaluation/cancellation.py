@@ -249,7 +249,9 @@ def _ratio_of_logs(true: float, seen: float) -> float:
 
 
 def _falls(exponent: float, low: float, high: float) -> bool:
-    """Return whether this is the slope of noise that cancels, at least in part."""
+    """Return whether an exponent with this interval shows that the error falls, as for noise that
+    cancels at least in part.
+    """
     return exponent <= IN_PART and low >= STEEPEST and high < 0
 
 

@@ -47,7 +47,7 @@ def local_error(masked: npt.ArrayLike, readings: npt.ArrayLike, scale: npt.Array
     """Return |m - s| / |s| of the readings that are present and not zero; with ``scale``, |m - s| / scale if scale is
     not 0.
 
-    ``scale`` is each reading's divisor, or one number for all. The result contains only readings with an error.
+    ``scale`` is each reading's divisor, or one number for all. Readings without an error are left out of the result.
     """
     values = np.asarray(readings, float)
     divisor = np.abs(values) if scale is None else np.broadcast_to(np.asarray(scale, float), values.shape)
@@ -58,7 +58,7 @@ def global_error(masked: npt.ArrayLike, true: npt.ArrayLike, scale: float | None
     """Return |g(M_t) - g(S_t)| / |g(S_t)| of each period whose aggregate is not zero; with ``scale``, divided by it
     instead.
 
-    A period without readings has a NaN aggregate, and no error. The result contains only periods with an error.
+    A period without readings has a NaN aggregate, and no error. Periods without an error are left out of the result.
     """
     totals = np.asarray(true, float)
     divisor = np.abs(totals) if scale is None else np.full(totals.shape, float(scale))

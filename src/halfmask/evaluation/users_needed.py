@@ -119,12 +119,14 @@ def _variance_term(shares: NoiseShares, s: FloatArray) -> float:
 def estimated(
     sizes: Sequence[int], errors: FloatArray, accuracy: float, draw: Callable[[int], FloatArray], *, falls: bool
 ) -> UsersNeeded:
-    """Return an estimate of the users needed, from errors (sizes, repeats) at doubling sizes and further errors from
-    ``draw``.
+    """Return an estimate of the users needed, with its interval.
 
-    If the error ``falls`` with the number of users, sizes are doubled until its mean is within the accuracy, up to
-    `MOST`. New draws at `POINTS` sizes around this crossing give the estimate. The interval only assumes that the mean
-    error falls there.
+    ``sizes``, ``errors``  doubling sizes, and drawn errors (sizes, repeats)
+    ``draw``               returns errors (repeats,) at a further size
+    ``falls``              whether the error falls with the number of users
+
+    If it falls, sizes are doubled until the mean error is within the accuracy, up to `MOST`. New draws at `POINTS`
+    sizes around this crossing give the estimate. The interval only assumes that the mean error falls there.
     """
     sizes, rows = list(sizes), list(errors)
     while falls and rows[-1].mean() > accuracy and sizes[-1] < MOST:

@@ -1,8 +1,8 @@
 """The privacy loss of one report: cells of the report's range, with bounds on the loss in each.
 
 P is the law of a report of one reading, Q that of a report of another reading. The loss of a report x is log p(x)/q(x).
-One report keeps the two readings (epsilon, delta)-indistinguishable for every delta from the hockey-stick divergence
-on:
+A mechanism is (epsilon, delta)-differentially private for these two readings if delta is at least the hockey-stick
+divergence
 
     delta(epsilon) = integral of (p - e^epsilon q)+
 """
@@ -72,7 +72,7 @@ class LossCells:
 
 
 def told_apart() -> LossCells:
-    """Return the loss of two readings that share no possible report: one cell of all mass, so delta is 1."""
+    """Return the loss of two readings without a common possible report: one cell with all mass, so that delta is 1."""
     one, endless = np.ones(1), np.full(1, np.inf)
     return LossCells(one, endless, endless, endless, 1.0)
 

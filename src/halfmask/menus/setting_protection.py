@@ -178,5 +178,7 @@ def typical_reading(profile: Profile) -> float:
 
 
 def reports_a_day(profile: Profile) -> int:
-    """Return how many reports a device sends in a day; 48 if the profile's interval between readings is unknown."""
+    """Return how many reports a device sends in a day; 48 if the interval between readings is unknown or
+    above a day.
+    """
     return DAY // profile.step if profile.step and profile.step <= DAY else REPORTS[0]

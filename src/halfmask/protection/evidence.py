@@ -184,7 +184,8 @@ def evidence_from_profile(profile: Profile, users: int = MOST_USERS) -> Evidence
 
 
 def evidence_from_panel(panel: "Panel", profile: Profile, users: int = MOST_USERS) -> Evidence:
-    """Return readings of at most ``users`` users over the last `MOST_TIMES` steps until the median user's end.
+    """Return readings of at most ``users`` users over `MOST_TIMES` steps, which end at the median of users' last
+    readings.
 
     The profile decides which readings are usable; it must be the profile of this panel. A source without a regular step
     cannot be arranged in a matrix of users and times.

@@ -75,7 +75,7 @@ class Point:
 
 
 def point(panel: AskedPanel, population: Producers, rewards: FloatArray) -> Point:
-    """Return the outcome of given rewards."""
+    """Return the outcome of given rewards: shares, cost and error."""
     shares = population.shares(rewards)
     return Point(rewards, shares, float(shares @ rewards), panel.error(shares))
 
@@ -110,7 +110,7 @@ def least_error(panel: AskedPanel, population: Producers, found: Point) -> float
 
 
 def _span(panel: AskedPanel) -> tuple[float, float]:
-    """Return the logarithms of the least and largest value c of one more participant that are tried."""
+    """Return the logarithms of the smallest and largest value c of one more participant that a search tries."""
     varied = panel.variance[panel.variance > 0]
     return (float(np.log(varied.min() / 100)), float(np.log(varied.max() * 1000))) if len(varied) else (-1.0, 1.0)
 

@@ -39,8 +39,10 @@ class Arbitrage:
 def least_ratios(worth: FloatArray, most: FloatArray) -> FloatArray:
     """Return the least ratios r_j / r_k (K, K), by row j and column k, of a price list free of arbitrage.
 
+    A ratio of 0 means that j cannot replace k.
+
     ``worth``  (K,) information 1/v of one report
-    ``most``   (K,) the most information that a report adds to others. 0 means that k cannot be replaced by j
+    ``most``   (K,) the most information that a report adds to others
     """
     with np.errstate(invalid="ignore"):
         share = np.minimum(1.0, most[:, None] / worth)

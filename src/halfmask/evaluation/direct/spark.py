@@ -159,9 +159,7 @@ class SparkSamples:
     @classmethod
     @contextmanager
     def on(cls, question: SampleQuestion, panel: Panel, profile: Profile) -> Iterator["SparkSamples"]:
-        """Yield samples on readings that are sent to the partition of their block once, and kept there
-        until the end.
-        """
+        """Yield the samples of a panel whose readings are partitioned by block once, and kept there until the end."""
         with panel.guard():
             frame = located(panel, profile)
             _check(frame, panel, profile)

@@ -200,7 +200,7 @@ def _cumulant(log_p: FloatArray, at: FloatArray, tilt: float) -> float:
 
 
 def _tilted(one: LossDistribution, tilt: float) -> tuple[FloatArray, float]:
-    """Return probabilities proportional to p e^(tilt loss), and the logarithm of their normalizer."""
+    """Return probabilities proportional to p e^(tilt loss), and the logarithm of the constant that normalises them."""
     at, log_p = one.finite
     scale = _cumulant(log_p, at, tilt * one.step)
     result: FloatArray = np.exp(log_p + tilt * one.step * at - scale)
@@ -261,7 +261,11 @@ def _within_reason(one: LossCells) -> LossCells:
 
 
 def _step(changes: Sequence[LossCells], largest: float) -> float:
-    """Return a hundredth of the loss's standard deviation, or more to limit the grid; it divides ``largest``."""
+    """Return the step of the grid of losses: a hundredth of the loss's standard deviation, or more to limit the grid's
+    size.
+
+    It is a divisor of ``largest``, if that is finite.
+    """
     wanted, reach = 0.0, 0.0
     for one in changes:
         bounds = np.concatenate([one.low, one.high])
@@ -299,7 +303,7 @@ def _deltas(masses: FloatArray, infinite: float, step: float) -> FloatArray:
 
 
 def _joined(deltas: FloatArray, step: float) -> tuple[FloatArray, float]:
-    """Return the masses whose delta is the given one at each multiple of the step and linear in e^epsilon between.
+    """Return the masses whose delta equals ``deltas`` at each multiple of the step and is linear in e^epsilon between.
 
     m_k = (D_(k+1) - D_k - e^step (D_k - D_(k-1))) / (e^step - 1); all losses below the first multiple are raised to it.
     """

@@ -79,7 +79,7 @@ def reach_of(setting: PrivacySetting) -> float:
 
 
 def is_still(setting: PrivacySetting) -> bool:
-    """Return whether an additive setting adds nothing: P(psi = 0) = 1."""
+    """Return whether an additive setting adds no noise: P(psi = 0) = 1."""
     return setting.support == 0 or (isinstance(setting.law, StatedNoise) and _chance_of_zero(setting) >= 1)
 
 
@@ -137,7 +137,8 @@ def _fractions() -> FloatArray:
 
 
 def _around(loss: FloatArray, at_corner: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
-    """Return bounds on the loss in each cell: the mean losses of the cell and its neighbours; none next to a corner.
+    """Return bounds on the loss in each cell, from the mean losses of the cell and its neighbours; infinite next to a
+    corner.
 
     If the loss rises over three cells, its value at an edge lies between the means of the two cells that meet there.
     """
