@@ -43,7 +43,7 @@ def whole_file(path: str | Path) -> Iterator[Path]:
 
 
 def about_table(format: str, version: int, about: dict[str, Any]) -> dict[bytes, str]:
-    """Metadata of a Parquet table: its format and version, who wrote it, and what it is about."""
+    """Return the metadata of a Parquet table: its format and version, the writing program, and its description."""
     page = {"format": format, "version": version, "halfmask": __version__, **about}
     return {ABOUT: json.dumps(page, sort_keys=True)}
 

@@ -52,16 +52,19 @@ class Result(ABC):
 
     @naming_extras()
     def plot(self) -> "Figure":
-        """Its figure in the report, as matplotlib has it."""
+        """Return the figure that the report has of it, drawn by matplotlib."""
         figure: Figure = import_module(DRAWERS).draw_result(self)
         return figure
 
     def points(self) -> Sequence[tuple[float, float]]:
-        """Privacy and utility, each from 0 to 1, of what is drawn small beside the table; nothing where it is empty."""
+        """Return the points of a small curve beside the table: privacy and utility, from 0 to 1.
+
+        Empty if there is none.
+        """
         return ()
 
     def _repr_html_(self) -> str | None:
-        """As HTML; None without the extra ``pages``, and a notebook then shows the plain text."""
+        """Return the result as HTML; None without the extra ``pages``, so that a notebook shows the plain text."""
         try:
             with naming_extras():
                 return str(import_module(PAGES).in_notebook(self))

@@ -1,9 +1,9 @@
 """Random streams with names.
 
-A stream is a seed, a name and numbers that tell its parts apart (a size, a repeat). All names stand in `NAMES`. Beside
-each stands the key that its numbers were drawn with before streams had names, so that a study can be repeated to the
-last bit; a name without one is hashed, and so is every attack that has none. So streams have no order: a new attack,
-figure or sample changes no number of another.
+A stream is identified by a seed, a name and numbers for its parts (a size, a repeat). `NAMES` lists all names, each
+with the key of its numbers from before streams had names, so that old studies can be repeated to the last bit. A name
+without such a key is hashed, and so is every attack without one. Streams do not depend on each other: a new attack,
+figure or sample does not change the numbers of another.
 """
 
 import hashlib
@@ -71,18 +71,21 @@ def sequence(seed: int, name: str, *parts: int) -> np.random.SeedSequence:
 
 
 def stream(seed: int, name: str, *parts: int) -> np.random.Generator:
-    """A generator of its own for everything that draws."""
+    """Return the random generator of one stream; everything that draws has a separate one."""
     if name in PLAIN:
         return np.random.default_rng([seed, *PLAIN[name], *parts])
     return generator(sequence(seed, name, *parts))
 
 
 def generator(of: np.random.SeedSequence) -> np.random.Generator:
-    """The generator of a seed sequence; the only kind that simulations draw from."""
+    """Return the generator of a seed sequence. Simulations draw only from this kind."""
     return np.random.Generator(np.random.PCG64DXSM(of))
 
 
 def hashed(name: str) -> tuple[int, ...]:
-    """128 bits of a name's SHA-256 as four words of 32 bits: no two names share them, and none is a small number."""
+    """Return 128 bits of a name's SHA-256 as four words of 32 bits, none of them small.
+
+    No two names have equal words.
+    """
     digest = hashlib.sha256(name.encode()).digest()
     return tuple(int.from_bytes(digest[at : at + 4], "little") for at in range(0, 16, 4))

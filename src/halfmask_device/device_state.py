@@ -128,13 +128,16 @@ class State:
         return connection
 
     def durable(self) -> None:
-        """From now on wait until each transaction is on disk: for the queue, which is stored nowhere else."""
+        """Wait from now on until each transaction is on disk.
+
+        The queue needs this, because it is stored nowhere else.
+        """
         self._synchronous = "FULL"
         with self._alone() as memory:
             memory.execute("PRAGMA synchronous = FULL")
 
     def fleeting(self) -> None:
-        """From now on do not wait for the disk, and lock out other processes.
+        """Do not wait for the disk from now on, and lock out other processes.
 
         This is for simulated devices, which need not survive a power loss.
         """
@@ -202,12 +205,18 @@ class State:
 
 
 def holds_device(folder: Path) -> bool:
-    """Whether a device was created there; for an emptied folder, the copy of the secret next to it shows this."""
+    """Return whether a device was created in a folder.
+
+    For an emptied folder, the copy of the secret next to it shows this.
+    """
     return any(path.exists() for path in (folder / TERMS, folder / MEMORY, *places(folder)))
 
 
 def can_begin(folder: Path) -> None:
-    """Raise an error if a device cannot be created there; checked before joining, or the token would be lost."""
+    """Raise an error if a device cannot be created in a folder.
+
+    Check this before joining, or the token would be lost.
+    """
     if folder.is_dir():
         own_folder(folder)
         _not_of_old(folder)

@@ -31,7 +31,7 @@ ORDERS = (
 
 
 def steps_apart(change: str, step: str) -> int:
-    """Return the most steps by which a change of a reading can move it on the lattice."""
+    """Return by how many steps a change of a reading can at most move it on the lattice."""
     return math.ceil(exact_decimal(change, "change") / exact_decimal(step, "step"))
 
 

@@ -29,7 +29,7 @@ class HalfmaskError(Exception):
     ``code``     what happened, for programs: the class's word and, if stated, a kind, such as `column.missing`
     ``message``  what happened
     ``hint``     the way out, if the message does not contain it
-    ``fields``   Python names of the options concerned: the one given, or those that message and hint name
+    ``fields``   Python names of the options concerned: those stated, or else those that message and hint name
     ``place``    file, row or column, if known
     """
 
@@ -50,7 +50,7 @@ class HalfmaskError(Exception):
 
 
 class InputError(HalfmaskError):
-    """The input or the request cannot be used as it is."""
+    """The input or the request cannot be used and must be corrected."""
 
     code = "input"
 

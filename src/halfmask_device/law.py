@@ -41,26 +41,26 @@ class Law(ABC):
 
     @abstractmethod
     def draw(self, source: Bits) -> int:
-        """Draw one k, a function of the source's bits only."""
+        """Draw one k; it depends only on the source's bits."""
 
     @abstractmethod
     def tail(self, n: int) -> float:
-        """P(|k| >= n)."""
+        """Return P(|k| >= n)."""
 
     @abstractmethod
     def _moment(self, power: int) -> float:
-        """E k^power, for power 2 and 4."""
+        """Return E k^power, for power 2 and 4."""
 
     def prepare(self) -> None:
-        """Build what makes many draws fast; the values drawn stay the same."""
+        """Build tables that make many draws fast; they do not change the values drawn."""
         return
 
     def mass(self, k: int) -> float:
-        """P(k)."""
+        """Return P(k)."""
         return (self.tail(abs(k)) - self.tail(abs(k) + 1)) / (2 if k else 1)
 
     def above(self, n: int) -> float:
-        """P(k >= n) for n >= 1: the probability of one side only."""
+        """Return P(k >= n) for n >= 1, the probability of one side only."""
         return self.tail(n) / 2
 
     def furthest(self, chance: float = 1e-12) -> int:
@@ -78,17 +78,17 @@ class Law(ABC):
 
     @property
     def unmasked(self) -> float:
-        """P(k = 0): the share of reports that equal the reading."""
+        """Return P(k = 0), the share of reports that equal the reading."""
         return 1.0 - self.tail(1)
 
     @cached_property
     def variance(self) -> float:
-        """E k^2 in squared steps, of the lattice law and not of the continuous one."""
+        """Return E k^2 in squared steps, of the lattice law and not of the continuous one."""
         return self._moment(2)
 
     @cached_property
     def fourth(self) -> float:
-        """E k^4."""
+        """Return E k^4."""
         return self._moment(4)
 
 
@@ -147,7 +147,7 @@ class Rounded(Law):
 
     @abstractmethod
     def beyond(self, y: float) -> float:
-        """P(|psi/step| >= y)."""
+        """Return P(|psi/step| >= y)."""
 
     @abstractmethod
     def _reach(self) -> float:

@@ -72,7 +72,7 @@ class Channel:
 
     @cached_property
     def head(self) -> bytes:
-        """16 bytes that represent the channel in every message, because short messages are faster to hash."""
+        """Return 16 bytes that represent the channel in every message, because short messages are faster to hash."""
         return blake2s(self.name.encode(), digest_size=16, person=b"channel").digest()
 
     def drawn(self, readings: Sequence[DatedReading]) -> "Drawn":
@@ -148,9 +148,8 @@ def mask(
 ) -> Masked:  # fmt: skip
     """Return the reports of the readings, each stored in the memory before this returns.
 
-    ``watch``   the limit, and other channels that readings were reported with, as they are in this transaction
-    ``past``    channels with which the same readings may have been reported before, besides those that ``watch`` knows;
-                such a reading keeps its report
+    ``past``    other channels with which the readings may have been reported, besides those that ``watch`` knows;
+                a reading that was reported with one keeps that report
     ``revise``  mask another value for a time that was reported, instead of refusing it
     ``stop``    mask nothing after the first reading that is refused
     """

@@ -34,7 +34,7 @@ class Membership:
 
     @cached_property
     def terms(self) -> CampaignTerms:
-        """Return the offer as it was when the device joined."""
+        """Return the terms of the offer that the device joined."""
         return CampaignTerms.read(self.offer)
 
 

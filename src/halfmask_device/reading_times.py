@@ -1,4 +1,4 @@
-"""Times of readings: normalize the spelling of a time, find the day whose key masks it, and read it in a time zone."""
+"""Times of readings: normalize how a time is written, find the day whose key masks it, and read it in a time zone."""
 
 import re
 from datetime import UTC, date, datetime

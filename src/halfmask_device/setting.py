@@ -1,4 +1,4 @@
-"""A privacy setting as people write it, and the law of its noise on a lattice.
+"""A privacy setting as text, and the law of its noise on a lattice.
 
 Everything that reads the text of a setting does so here. `halfmask.mechanisms.setting.PrivacySetting` adds what needs
 numpy, and the mechanisms that devices cannot draw.

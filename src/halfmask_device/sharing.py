@@ -42,7 +42,7 @@ class Sent:
 
 
 class Sharer:
-    """One meter in any number of campaigns.
+    """One meter that takes part in any number of campaigns.
 
     ``state``    folder of the device; a new device is created there on the first successful join
     ``service``  makes the client for an address; tests pass another one
@@ -173,7 +173,7 @@ class Sharer:
         """Mask readings for every campaign and queue the reports, which are on disk when this returns.
 
         A different value for a time that was already reported is refused: the service keeps the first report, so a
-        second would reveal more about the readings to no purpose. ``first`` is the number of the first row in errors.
+        second would only reveal more about the readings. ``first`` is the number of the first row in errors.
         """
         queued, rest = Queued(), iter(readings)
         members = self.memberships()

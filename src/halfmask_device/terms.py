@@ -58,7 +58,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Asked:
-    """The terms that a caller asks for; None keeps what is stored."""
+    """The terms that a caller asks for; a field that is None keeps what is stored."""
 
     setting: str | None = None
     menu: Path | None = None
@@ -95,7 +95,7 @@ def agree(folder: Path, asked: Asked, *, change: bool = False) -> Terms:
 
 
 def _changed(state: State, stored: Terms, new: Terms) -> Terms:
-    """Store new terms, with the old setting among ``past``, so that its reports are kept."""
+    """Store new terms and return them. The old setting is kept in ``past``, so that its reports remain valid."""
     past = dict.fromkeys((*stored.past, stored.setting_text))
     past.pop(new.setting_text, None)
     changed = replace(new, past=tuple(past))
@@ -131,16 +131,16 @@ def widest(step: str) -> str:
 
 
 def _menu_at_hand(setting: str) -> dict[str, str]:
-    """Return the settings of ``menu.json`` in the working folder if ``setting`` is an id, as other commands do."""
+    """Return the settings of ``menu.json`` in the working folder if ``setting`` is an id; else an empty menu."""
     named = ":" not in setting and setting != "none"
     return read_menu_settings(MENU) if named and MENU.is_file() else {}
 
 
 def hold_to(state: State, terms: Terms, *, change: bool = False) -> Terms:
-    """Store the terms if none are stored, and return the stored ones. The lattice must be equal.
+    """Store the terms if none are stored, and return the stored ones. Their lattice and the new one must be equal.
 
-    A setting other than the stored one needs ``change``, because readers of the reports rely on the stored one, and so
-    may the producer, who was promised its noise.
+    A setting other than the stored one needs ``change``, because readers of the reports rely on the stored setting. The
+    producer may rely on its noise too.
     """
     path = state.folder / FILE
     stored = read_terms(state)

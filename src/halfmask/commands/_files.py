@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def is_writable(output: Path) -> None:
-    """Raise an error unless the file can be written."""
+    """Raise an error if the file cannot be written."""
     if output.is_dir():
         raise OptionError(f"cannot write {output}: it is a folder; name a file in it", kind="folder")
     folder = output.absolute().parent
@@ -26,7 +26,7 @@ def is_writable(output: Path) -> None:
 
 
 def is_not_read(output: Path, inputs: Iterable[Path]) -> None:
-    """Raise an error if the output is one of the inputs, by whatever name or link."""
+    """Raise an error if the output is one of the inputs, also by another name or through a link."""
     for path in inputs if output.exists() else ():
         if path.exists() and path.samefile(output):
             named = "it" if path == output else f"the same file, {path},"
@@ -37,7 +37,7 @@ def is_not_read(output: Path, inputs: Iterable[Path]) -> None:
 
 
 def meant(source: str, *, folders: bool) -> Iterator[Path]:
-    """Yield the files that a path, a pattern or the address of a file means; of a folder, its files of readings."""
+    """Yield the files that a path, a pattern or an address means; for a folder, the files of readings in it."""
     path = Path(source.removeprefix("sqlite:///"))
     if folders and path.is_dir():
         from halfmask.data.formats import by_extension
@@ -50,7 +50,7 @@ def meant(source: str, *, folders: bool) -> Iterator[Path]:
 
 
 def from_campaign(path: Path | str, wanted: str, take: Callable[[Any], T]) -> T:
-    """Return what ``take`` finds in a campaign, as the consumer offers it or the service shows it.
+    """Return what ``take`` finds in a file of a campaign, as the consumer offers it or the service shows it.
 
     ``wanted`` says in words what the campaign must have for that.
     """
@@ -67,7 +67,7 @@ def from_campaign(path: Path | str, wanted: str, take: Callable[[Any], T]) -> T:
 
 
 def write_csv(output: Path | str, rows: Iterable[Iterable[object]]) -> None:
-    """Write a table, headings first, to a file that is whole or not there."""
+    """Write a table, headings first, to a file, completely or not at all."""
     from halfmask.files import whole_file
 
     with whole_file(output) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
@@ -80,7 +80,10 @@ def put_csv(file: TextIO, rows: Iterable[Iterable[object]]) -> None:
 
 
 def read_csv(path: Path | str, columns: Sequence[str]) -> list[tuple[str, dict[str, str]]]:
-    """Return the rows of a table: the place of each in words, and its cells by column; all ``columns`` are there."""
+    """Return the rows of a table: the place of each in words, and its cells by column.
+
+    Raise an error if a column is missing.
+    """
     from halfmask.choice.requirements import read_rows
 
     rows, spelled = read_rows(path), {name.lower(): name for name in columns}

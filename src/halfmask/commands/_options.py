@@ -129,14 +129,14 @@ class Options:
         return cls.__module__.rpartition(".")[2].replace("_", " ")
 
     def check(self) -> None:
-        """Check the options, before any work: refuse a file that is read or cannot be written."""
+        """Check the options before any work. Raise an error if an output is also read, or cannot be written."""
         for path in self.written():
             is_writable(path)
             is_not_read(path, self.read_files())
         self.check_together()
 
     def check_together(self) -> None:
-        """Refuse options that do not go with each other."""
+        """Raise an error if options do not go together."""
 
     def written(self) -> list[Path]:
         """Return the files that the command writes."""
@@ -144,7 +144,7 @@ class Options:
         return [Path(each) for each in named if isinstance(each, str | os.PathLike)]
 
     def save(self, made: Any, path: Path) -> None:
-        """Write the result to a file that is named for it."""
+        """Write the result to the file that an option names."""
         if hasattr(made, "write"):
             made.write(path)
 
@@ -171,9 +171,9 @@ class Options:
         ]
 
     def asked(self) -> dict[str, Any]:
-        """Return the options that differ from their defaults, as plain values: results keep them to be repeated.
+        """Return the options that differ from their defaults, as plain values, so that a result can record them.
 
-        Files are left out, because whoever repeats the command names them. Readings are named without their folders.
+        Files are left out, because whoever repeats the command names them. Readings are recorded without their folders.
         """
         return {
             field.name: _plain(value, field.name, types)
@@ -190,7 +190,7 @@ class Options:
         return cls(*arguments, **given, **{name: files[name] for name in ("output",) if name in files})
 
     def command_line(self) -> str:
-        """Return the command that does the same, ready to paste, without the options at their defaults.
+        """Return the command line that repeats this, ready to paste, without options at their defaults.
 
         An object cannot be typed, so the name of its field is written in capitals instead.
         """
@@ -226,7 +226,7 @@ def _option(parameter: Parameter, name: str) -> str:
 
 
 def _several(value: Any, types: tuple[Any, ...]) -> bool:
-    """Return whether a value is spelled by giving the option several times."""
+    """Return whether an option is given several times to spell a value."""
     return (
         get_origin(types[0]) in (tuple, list)
         and isinstance(value, Iterable)
@@ -235,7 +235,7 @@ def _several(value: Any, types: tuple[Any, ...]) -> bool:
 
 
 def _plain(value: Any, name: str, types: tuple[Any, ...]) -> Any:
-    """Return a value as JSON has it."""
+    """Return a value in a form that JSON can hold."""
     if name in SOURCES:
         return Path(value).name if isinstance(value, str | Path) and "://" not in str(value) else name.upper()
     if isinstance(value, bool | int | float | str):
@@ -248,7 +248,7 @@ def _plain(value: Any, name: str, types: tuple[Any, ...]) -> Any:
 
 
 def _spelled(value: Any, name: str) -> str:
-    """Return a value as it is typed."""
+    """Return a value as it is typed on the command line."""
     if isinstance(value, Mapping):
         return ",".join(f"{key}={number!r}" for key, number in value.items())
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Prints notes and progress to standard error, and results to standard output."""
+"""Print notes and progress to standard error, and results to standard output."""
 
 import json
 import sys

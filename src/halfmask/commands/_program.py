@@ -1,7 +1,4 @@
-"""The ``halfmask`` program: the one place that turns errors into a line and an exit code.
-
-`phrase` writes options in messages as they are typed on the command line.
-"""
+"""The ``halfmask`` program: only here do errors become one line and an exit code."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""How to repeat the results of a folder: the command of each part, from what the part says was asked for."""
+"""Find the command that made each part of a folder's results, from the options that the part records."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -52,7 +52,7 @@ def command_of(inputs: "ResultsFolder", part: str) -> str:
 
 
 def _asked(about: Mapping[str, Any], **values: Any) -> Mapping[str, Any]:
-    """Return what a result was asked for; of a result that no command made, its own values."""
+    """Return the options that a result records; if no command made it, options that follow from its values."""
     asked = about.get("asked")
     return asked if isinstance(asked, Mapping) else values
 
@@ -65,7 +65,7 @@ def _of_schedule(inputs: "ResultsFolder") -> Mapping[str, Any]:
 
 
 def _source(inputs: "ResultsFolder", at: str) -> str:
-    """Return the name of the readings; without its folders if the file lies elsewhere."""
+    """Return the name of the readings, without its folders if the file is elsewhere."""
     from halfmask.data.open_panel import Opening
 
     name = Opening.of(inputs.profile.about).source if inputs.profile else None
@@ -98,7 +98,7 @@ def _of_study(inputs: "ResultsFolder") -> Mapping[str, Any]:
 
 
 def _of_menu(inputs: "ResultsFolder") -> Mapping[str, Any]:
-    """Return what a menu was asked for; of one that was chosen on a page, its own values."""
+    """Return the options that a menu records; if it was chosen on a page, options that follow from its values."""
     from halfmask.evaluation.scores import Constraint, Weights
 
     if inputs.menu is None:
@@ -119,7 +119,7 @@ def _of_mix(inputs: "ResultsFolder") -> Mapping[str, Any]:
 
 
 def _of_card(card: "ReportCard | None", like: "ReportCard | None") -> Mapping[str, Any]:
-    """Return what a card was asked for; if there is none yet, what the folder's other card was asked for."""
+    """Return the options that a card records; if there is no card yet, those of the folder's other card."""
     from halfmask.audits.audit import GIVEN
 
     found = card or like

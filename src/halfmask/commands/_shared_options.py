@@ -1,4 +1,4 @@
-"""Options that several commands share, each declared once, and what commands make of them."""
+"""Options that several commands share, each declared once, and functions that use them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field, fields, replace
@@ -82,7 +82,7 @@ class Tells(Options):
     tell: Teller = None
 
     def say(self, notes: Iterable[str]) -> None:
-        """Pass notes on, if anybody listens."""
+        """Pass notes to the callback, if there is one."""
         for each in notes:
             (self.tell or str)(each)
 
@@ -256,7 +256,7 @@ class ReadingsOptions(Options):
 
     @property
     def readings(self) -> Any:
-        """Return the source, by either name."""
+        """Return the source, which either ``source`` or ``db`` names."""
         return self.db if self.source is None else self.source
 
     def read_options(self) -> "ReadOptions":
@@ -267,7 +267,7 @@ class ReadingsOptions(Options):
         return ReadOptions(**{f.name: getattr(self, f.name) for f in fields(ReadOptions) if f.name in named})
 
     def policies(self) -> "Policies":
-        """Return the options that say what becomes of odd readings."""
+        """Return the policies for readings that cannot simply be used."""
         from halfmask.profiles.build import Policies
 
         return Policies(self.duplicates, self.nonfinite, self.low, self.high)

@@ -1,4 +1,4 @@
-"""``halfmask auction``: buys from producers that state their costs."""
+"""``halfmask auction``: buy from producers that state their costs."""
 
 from dataclasses import field
 from pathlib import Path

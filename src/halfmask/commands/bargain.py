@@ -1,4 +1,4 @@
-"""``halfmask bargain``: alternating offers between the consumer and the producers' vote."""
+"""``halfmask bargain``: let the consumer and the producers' vote make alternating offers."""
 
 from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Literal

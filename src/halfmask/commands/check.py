@@ -1,4 +1,4 @@
-"""``halfmask check``: does noise cancel in an aggregate?"""
+"""``halfmask check``: find out whether noise cancels in an aggregate."""
 
 import math
 from typing import TYPE_CHECKING, Annotated

@@ -1,4 +1,4 @@
-"""``halfmask choose``: a change of setting by what producers and the consumer ask for."""
+"""``halfmask choose``: change the setting by what producers and the consumer ask for."""
 
 from collections.abc import Mapping
 from dataclasses import field

@@ -1,4 +1,4 @@
-"""``halfmask compare``: two menus or studies on one scale."""
+"""``halfmask compare``: compare two menus or studies on one scale."""
 
 from dataclasses import field
 from pathlib import Path
@@ -41,7 +41,7 @@ class Compare(Options):
 
 @command(Compare, group="Choose")
 def compare(options: Compare) -> "Compared":
-    """Two menus or studies on common normalisers: which has the better setting at each level of privacy.
+    """Compare two menus or studies with common normalisers: which has the better setting at each level of privacy.
 
     Each of the result's ``rounds`` has a ``difference`` with its interval and a ``verdict``.
     """

@@ -1,4 +1,4 @@
-"""``halfmask demo``: from readings to a report and a live sharing, on a synthetic panel."""
+"""``halfmask demo``: run all steps on a synthetic panel, from readings to a report and a live sharing."""
 
 import os
 from pathlib import Path
@@ -44,7 +44,7 @@ class Demo(Options):
     seed: int = 1
 
     def check(self) -> None:
-        """Make the folder for all results, if what the last commands need is installed."""
+        """Make the folder for all results. Raise an error if the last commands need a library that is not installed."""
         need("pages", "service")
         at = Path(self.folder)
         try:
@@ -80,7 +80,7 @@ class Demo(Options):
 
 @command(Demo, group="Start here")
 def demo(options: Demo) -> Path:
-    """A synthetic panel, profile, study, menu, offer, mixes, audits, leaflet, sharing and report. Gives its path."""
+    """Make all results on a synthetic panel, and return the path of the report."""
     for step in options.steps():
         step.run()
     return Path(options.folder) / "report.html"

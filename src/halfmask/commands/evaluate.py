@@ -1,4 +1,4 @@
-"""``halfmask evaluate``: privacy settings to a study."""
+"""``halfmask evaluate``: evaluate privacy settings, which gives a study."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field, replace
@@ -92,7 +92,7 @@ class Evaluate(Seeded, Writes, OnEngine, Advances):
 
 @command(Evaluate, group="Measure")
 def evaluate(options: Evaluate) -> "Study":
-    """Six error metrics of every setting on random subsets of users: a study."""
+    """Return the study: six error metrics of every setting on random subsets of users."""
     from halfmask.profiles import store  # noqa: F401  (so that reading imports nothing itself)
 
     with ThreadPoolExecutor(1) as other:  # reading waits for the disk while importing takes Python's time
@@ -121,7 +121,7 @@ def evaluate(options: Evaluate) -> "Study":
 
 
 def _settings(options: Evaluate) -> "Grid | str":
-    """Return the grid as text, with single settings and those of a file added; ``auto`` if nothing is named."""
+    """Return the grid with the single settings and those of a file, as text; ``auto`` if none of these is named."""
     from halfmask.mechanisms.grid import AUTO, Grid, read_settings
     from halfmask.mechanisms.setting import PrivacySetting
 

@@ -1,4 +1,4 @@
-"""``halfmask explore``: a folder's results in the browser."""
+"""``halfmask explore``: show a folder's results in the browser."""
 
 from collections.abc import Iterator
 from dataclasses import field, replace

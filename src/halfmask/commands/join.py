@@ -1,4 +1,4 @@
-"""``halfmask join``: joining a campaign from a producer's own device."""
+"""``halfmask join``: join a campaign from a producer's own device."""
 
 from dataclasses import field
 from typing import TYPE_CHECKING

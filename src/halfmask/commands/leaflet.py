@@ -1,4 +1,4 @@
-"""``halfmask leaflet``: a page for households, from a menu alone."""
+"""``halfmask leaflet``: write a page for households, from a menu alone."""
 
 from dataclasses import field
 from pathlib import Path
@@ -90,7 +90,10 @@ def sender(options: Leaflet, menu: "Menu") -> dict[str, str]:
 
 
 def _offered(path: "AnyPath", menu: "Menu") -> dict[str, Any]:
-    """Return a campaign if its menu is this one: a leaflet about other settings would promise what nobody does."""
+    """Return a campaign.
+
+    Raise an error if it has another menu, because the leaflet would then promise other settings.
+    """
     from halfmask.mechanisms.setting import PrivacySetting
 
     def take(plain: dict[str, Any]) -> tuple[dict[str, Any], dict[str, PrivacySetting]]:

@@ -1,4 +1,4 @@
-"""``halfmask leave``: leaving a campaign from a producer's own device."""
+"""``halfmask leave``: leave a campaign from a producer's own device."""
 
 from typing import TYPE_CHECKING
 

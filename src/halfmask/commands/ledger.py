@@ -1,4 +1,4 @@
-"""``halfmask ledger``: what a device's reports have given away so far."""
+"""``halfmask ledger``: show what a device's reports have revealed so far."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -49,7 +49,7 @@ class LedgerOptions(OfDevice):
 
 @dataclass(frozen=True)
 class Spent:
-    """The ledger, and the limit that the device is held to."""
+    """The ledger of a device, and its limit."""
 
     account: Ledger
     limit: Limit | None

@@ -1,4 +1,4 @@
-"""``halfmask look``: shows how a source is read, before anything is made of it."""
+"""``halfmask look``: show how a source is read, before a profile is made of it."""
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -48,7 +48,7 @@ def commands(options: Look, seen: "FirstLook") -> list[str]:
 
 
 def _taken(plain: "ProfileOptions", way: Mapping[str, Any]) -> "ProfileOptions":
-    """Return the options with one answer to a doubt; a query replaces the name of a table."""
+    """Return the options with one answer to a doubt added; a query replaces the name of a table."""
     return replace(plain, **way) if "sql" not in way else replace(plain, table=None, **way)
 
 

@@ -1,4 +1,4 @@
-"""``halfmask mask``: masking on a producer's own device."""
+"""``halfmask mask``: mask readings on a producer's own device."""
 
 import sys
 from collections.abc import Iterator
@@ -163,7 +163,7 @@ def _masked_array(options: Mask) -> "FloatArray":
 
 @contextmanager
 def _streams(options: Mask) -> Iterator[tuple[Any, Any]]:
-    """Open the readings and the file of reports, which is whole or not there."""
+    """Yield the streams of the readings and of the reports; a file of reports is written completely or not at all."""
     from halfmask.files import whole_file
 
     if not isinstance(options.source, str | Path):

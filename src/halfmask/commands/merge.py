@@ -1,4 +1,4 @@
-"""``halfmask merge``: adds profiles of different readings."""
+"""``halfmask merge``: add profiles of different readings."""
 
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, ClassVar

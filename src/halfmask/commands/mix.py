@@ -1,4 +1,4 @@
-"""``halfmask mix``: free choice from a menu."""
+"""``halfmask mix``: evaluate free choice from a menu."""
 
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
@@ -44,7 +44,7 @@ class MixOptions(Seeded, Writes, Advances):
 
 @command(MixOptions, group="Choose")
 def mix(options: MixOptions) -> "Mix":
-    """Heterogeneous sharing: privacy and utility when everyone chooses from the menu."""
+    """Return privacy and utility if everyone chooses freely from the menu."""
     from halfmask.choice.mix import mix as mix_settings
     from halfmask.choice.mix import parse_shares
 

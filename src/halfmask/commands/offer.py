@@ -1,4 +1,4 @@
-"""``halfmask offer``: the menu one can sign."""
+"""``halfmask offer``: make a menu whose promises can be signed."""
 
 from dataclasses import field, replace
 from pathlib import Path
@@ -53,7 +53,10 @@ class OfferOptions(Writes, OfPromise, Advances):
 
 @command(OfferOptions, group="Choose")
 def offer(options: OfferOptions) -> "Offer":
-    """The menu one can sign: every level has a guarantee, and each level up adds a stated part of the guess error."""
+    """Return a menu that can be signed: every level has a guarantee.
+
+    Each level up adds a stated part of the guess error.
+    """
     from halfmask.commands.evaluate import evaluate
     from halfmask.menus.menu_requirements import parse_share
     from halfmask.menus.offer import offer as make_offer

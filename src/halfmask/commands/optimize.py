@@ -1,4 +1,4 @@
-"""``halfmask optimize``: a study to a menu."""
+"""``halfmask optimize``: choose a menu from a study."""
 
 from dataclasses import field, replace
 from pathlib import Path
@@ -104,10 +104,7 @@ class Optimize(Writes, OfPromise, Advances):
 
 @command(Optimize, group="Choose")
 def optimize(options: Optimize) -> "Optimum":
-    """A study to a menu: the best setting of each level of privacy.
-
-    The result's ``menu`` is the menu; ``refined`` is the gain of ``refine``, if that was asked for.
-    """
+    """Return the menu of a study: the best setting of each level of privacy."""
     from halfmask.evaluation.scores import parse_weights
     from halfmask.menus.device_refusal import anything, takes
     from halfmask.menus.menu_requirements import meeting, parse_demand
@@ -168,7 +165,7 @@ def _refined(
     meets: "Callable[[PrivacySetting], bool]",
     taken: "Callable[[PrivacySetting], bool]",
 ) -> "Optimum":
-    """Refine the menu between the grid's points, above a floor if one is asked for; requirements stay met."""
+    """Return the menu refined between the grid's points, above a floor if one is asked for; requirements stay met."""
     from halfmask.menus.refine import refine
 
     if options.floor is None:

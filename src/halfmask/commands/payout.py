@@ -1,4 +1,4 @@
-"""``halfmask payout``: what producers have earned."""
+"""``halfmask payout``: list what producers have earned."""
 
 import sys
 from dataclasses import astuple, dataclass, fields

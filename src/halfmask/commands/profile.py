@@ -1,4 +1,4 @@
-"""``halfmask profile``: readings to a profile."""
+"""``halfmask profile``: make a profile of readings."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -40,7 +40,7 @@ class ProfileOptions(ReadingsOptions, MayWrite, OnEngine, Tells):
 
 @command(ProfileOptions, group="Measure")
 def profile(options: ProfileOptions) -> "Profile":
-    """Readings to a profile, in one pass: the compact file that every later command works from."""
+    """Return the profile of readings, made in one pass: the compact file that every later command uses."""
     from halfmask.data.open_panel import open_panel
     from halfmask.profiles.build import build_profile
 

@@ -1,4 +1,4 @@
-"""``halfmask recommend``: advice to one producer."""
+"""``halfmask recommend``: advise one producer."""
 
 from dataclasses import field
 from pathlib import Path
@@ -126,7 +126,7 @@ def advice_rows(found: "Recommendation") -> list[list[str]]:
 
 
 def trial_rows(trials: "list[HeldOutTrial]") -> list[list[str]]:
-    """Return a row for each number of readings: advice tried on held-out users."""
+    """Return a row for each number of readings: how good the advice was for held-out users."""
     head = [
         "readings",
         "users",

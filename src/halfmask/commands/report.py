@@ -1,4 +1,4 @@
-"""``halfmask report``: all results of a folder on one page."""
+"""``halfmask report``: write all results of a folder to one page."""
 
 from dataclasses import field
 from pathlib import Path

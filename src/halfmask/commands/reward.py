@@ -1,4 +1,4 @@
-"""``halfmask reward``: what to pay for each setting of a menu."""
+"""``halfmask reward``: find what to pay for each setting of a menu."""
 
 from dataclasses import field, replace
 from pathlib import Path
@@ -68,7 +68,7 @@ class Reward(Seeded, MayWrite):
 
 @command(Reward, group="Share: service")
 def reward(options: Reward) -> "Schedule":
-    """Rewards per report for each setting of a menu, honest and as good as a budget allows."""
+    """Return rewards per report for each setting of a menu, honest and as good as a budget allows."""
     from halfmask.menus.menu_requirements import parse_share
     from halfmask.rewards.market import End
     from halfmask.rewards.reward_schedule import schedule
@@ -90,7 +90,7 @@ def reward(options: Reward) -> "Schedule":
 
 
 def read_model(model: "AnyModel") -> "ChoiceModel":
-    """Return the model in hand or in a file."""
+    """Return the model itself, or read it from its file."""
     from halfmask.files import read_page
     from halfmask.rewards.choice_model import FORMAT, VERSION, ChoiceModel
 

@@ -1,4 +1,4 @@
-"""``halfmask reward design``: draws rewards at random, so that their effect can be learned."""
+"""``halfmask reward design``: draw rewards at random, so that their effect can be learned."""
 
 from dataclasses import field
 from pathlib import Path

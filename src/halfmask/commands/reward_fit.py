@@ -1,4 +1,4 @@
-"""``halfmask reward fit``: what producers choose at which rewards, from what they chose."""
+"""``halfmask reward fit``: learn what producers choose at which rewards."""
 
 from collections.abc import Mapping
 from dataclasses import field, replace

@@ -1,4 +1,4 @@
-"""``halfmask send``: sending readings, masked, from a producer's own device."""
+"""``halfmask send``: mask and send readings from a producer's own device."""
 
 import sys
 import time as clock
@@ -55,14 +55,7 @@ class Send(OfDevice, Tells):
 
 @dataclass
 class Shared:
-    """What became of readings and reports.
-
-    ``queued``    how many reports were put into the queue
-    ``refused``   readings that may not be reported, by reason
-    ``outcomes``  the service's receipts, by kind
-    ``earned``    rewards by currency, in its smallest unit
-    ``waiting``   reports that are still in the queue
-    """
+    """The outcome of sending: what happened to readings and reports."""
 
     queued: int = 0
     refused: Counter[str] = field(default_factory=Counter)

@@ -1,4 +1,4 @@
-"""``halfmask serve``: the live service."""
+"""``halfmask serve``: run the live service."""
 
 import json
 import os

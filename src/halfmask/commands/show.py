@@ -1,4 +1,4 @@
-"""``halfmask show``: a look at a profile."""
+"""``halfmask show``: show a profile."""
 
 from dataclasses import field
 from pathlib import Path
@@ -41,7 +41,7 @@ class Show(Options):
 
 @command(Show, group="Measure")
 def show(options: Show) -> "Profile":
-    """Look at a profile: quality of the data, how large readings are, totals or means over time. Gives the profile."""
+    """Show a profile: quality of the data, sizes of readings, totals or means over time. Return the profile."""
     return profile_of(options.profile)
 
 

@@ -1,4 +1,4 @@
-"""``halfmask simulate``: a population of agents against a live service."""
+"""``halfmask simulate``: simulate a population of agents against a live service."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -261,7 +261,7 @@ def chosen_menu(options: Simulate, profile: "Profile") -> "Menu":
 
 
 def mixed_utilities(profile: "Profile", menu: "Menu", result: "SimulationResult", seed: int) -> "FloatArray":
-    """Return utilities of `mix` for an average day's shares, each for other users, as many as took part."""
+    """Return utilities of `mix` for an average day's shares, each for as many users as took part, drawn at random."""
     import numpy as np
 
     import halfmask
@@ -289,7 +289,7 @@ def suspected(db: str, campaign: str) -> tuple[frozenset[str], Mapping[str, int]
 
 
 def silent(_: object) -> None:
-    """Nobody listens."""
+    """Do nothing with a message."""
 
 
 def main(options: Simulate) -> None:
@@ -341,7 +341,7 @@ def _outcome(options: Simulate, found: "Simulated") -> None:
 
 
 def _shown(row: "Row") -> list[str]:
-    """Return the cells of a day."""
+    """Return the cells of a day's row."""
     error = "" if row.error is None else f"{row.error:.1%}"
     privacy = "" if row.privacy is None else f"{row.privacy:.2f}"
     inside = {None: "", True: "yes", False: "no"}[row.inside]

@@ -1,4 +1,4 @@
-"""``halfmask solve``: noise for a promise, and a promise for an error."""
+"""``halfmask solve``: the least noise that keeps a promise, or the strongest promise that an error allows."""
 
 from dataclasses import field
 from typing import TYPE_CHECKING
@@ -36,7 +36,7 @@ class Solve(OfPromise):
     menu: AnyMenu | None = None
 
     def check_together(self) -> None:
-        """Check that there is one question."""
+        """Check that exactly one question is asked."""
         if (self.epsilon is None) == (self.within is None):
             raise OptionError("ask for a promise, `epsilon`, or for an error, `within` with `producers`")
         if (self.within is None) != (self.producers is None):
@@ -47,7 +47,7 @@ class Solve(OfPromise):
 
 @command(Solve, group="Choose")
 def solve(options: Solve) -> "Solved":
-    """The least noise of each mechanism that keeps a promise, or the strongest promise that keeps an error."""
+    """Return the least noise of each mechanism that keeps a promise, or the strongest promise that an error allows."""
     from halfmask.menus.menu_requirements import parse_share
     from halfmask.menus.solve import least_noise, strongest
 

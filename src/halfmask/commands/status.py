@@ -1,4 +1,4 @@
-"""``halfmask status``: the campaigns of a device and what became of its reports."""
+"""``halfmask status``: show the campaigns of a device, and what happened to its reports."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -34,7 +34,7 @@ class CampaignStanding:
 
 @command(Status, group="Share: device")
 def status(options: Status) -> list[CampaignStanding]:
-    """Return the campaigns of a device, with what became of its reports, as far as the device knows."""
+    """Return the campaigns of a device, and what happened to its reports, as far as the device knows."""
     from halfmask_device.sharing import Sharer
 
     return [CampaignStanding(member, counts) for member, counts in Sharer(options.state, create=False).standings()]

@@ -1,4 +1,4 @@
-"""``halfmask suspects``: finds reports that do not have the noise of their setting."""
+"""``halfmask suspects``: find reports that do not have the noise of their setting."""
 
 from dataclasses import field
 from typing import TYPE_CHECKING
@@ -33,7 +33,10 @@ class Suspects(OfService):
 
 @command(Suspects, group="Share: service")
 def suspects(options: Suspects) -> "tuple[Suspicions, dict[int, str]]":
-    """Return flagged producers, why, and how likely that is for an honest one; and the producers' names by key."""
+    """Return flagged producers with the reason and its probability for an honest one.
+
+    And the producers' names by key.
+    """
     from halfmask.service.operator_queries import suspicions
 
     return suspicions(options.db, options.campaign, options.false_alarm)

@@ -1,4 +1,4 @@
-"""``halfmask synth``: a synthetic panel."""
+"""``halfmask synth``: write a synthetic panel."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -34,7 +34,7 @@ class Synth(Advances):
 
 @command(Synth, group="Start here")
 def synth(options: Synth) -> Path:
-    """Write a synthetic panel that behaves like the Irish smart meter trial, and give its path."""
+    """Write a synthetic panel that behaves like the Irish smart meter trial, and return its path."""
     from halfmask.data.synth import synth as write_panel
 
     target = Path(options.output)

@@ -1,4 +1,4 @@
-"""``halfmask vote``: one setting for all, by vote."""
+"""``halfmask vote``: choose one setting for all by vote."""
 
 from dataclasses import field
 from pathlib import Path
@@ -53,6 +53,6 @@ def main(options: Vote) -> None:
 
 
 def election_rows(found: "Election") -> list[list[str]]:
-    """Return the tally, with the winner and those it was tied with."""
+    """Return the tally, with the winner and the settings that tied with it."""
     marks = {found.winner.id: "wins"} | {id: "tied" for id in found.tied if id != found.winner.id}
     return [["id", "tally", ""]] + [[id, f"{count:g}", marks.get(id, "")] for id, count in found.tally.items()]

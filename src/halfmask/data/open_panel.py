@@ -138,8 +138,8 @@ def _user(table: Interpretation, name: str) -> Rule:
 class Opening(ReadOptions):
     """How the readings of a profile were opened.
 
-    ``source`` is the name of the source without its folders, which are nobody's business. ``duplicates``,
-    ``nonfinite``, ``low`` and ``high`` are the policies for readings that are not plainly usable.
+    ``source`` is the name of the source without its folders, which are private. ``duplicates``, ``nonfinite``, ``low``
+    and ``high`` are the policies for readings that cannot simply be used.
     """
 
     source: str | None = None
@@ -150,7 +150,7 @@ class Opening(ReadOptions):
 
     @classmethod
     def of(cls, about: Mapping[str, Any]) -> Self:
-        """Return what a profile says of itself; a profile merged from differently opened sources says nothing."""
+        """Return how a profile says it was opened; nothing is set if it was merged from differently opened sources."""
         said = about.get("asked")
         known = {field.name for field in fields(cls)}
         sources = about.get("sources") or [None]

@@ -34,9 +34,10 @@ class LastingPromises:
 
 
 def lasting_data(offer: Menu | None, day: int) -> LastingPromises | None:
-    """For the question's change and delta, from one reading to a year of days of ``day`` readings each.
+    """Return the promises for one reading up to a year of days of ``day`` readings each.
 
-    Every report has new noise. None if the offer is missing, or does not say what its epsilons are about.
+    They are for the question's change and delta, and every report has new noise. The result is None if the offer is
+    missing, or does not say what its epsilons are about.
     """
     if offer is None or offer.question is None or len(offer.settings) < 2:
         return None

@@ -23,7 +23,7 @@ GUESS = "guess error (100 % = no report)"
 
 @dataclass(frozen=True)
 class Level:
-    """One setting: its letter and name, guess error (0 to 1), the epsilon of its window (None: none), its utility."""
+    """One setting: letter and name, guess error (0 to 1), the epsilon of its window (None if infinite), utility."""
 
     id: str
     label: str

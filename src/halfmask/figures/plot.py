@@ -1,4 +1,4 @@
-"""A figure declared once: subplots of lines, points and bands, drawn by matplotlib and looked into with plotly."""
+"""The declaration of a figure: subplots of lines, points and bands, for matplotlib and for plotly."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -18,7 +18,7 @@ SHOWN_ALARM = 0.05
 
 @dataclass(frozen=True)
 class TradeOff:
-    """By setting, the least share of changes missed at each share of false alarms, for one report and a day of them.
+    """By setting, the least share of missed changes at each share of false alarms, for one report and for a day.
 
     ``promised`` is, by setting, the epsilon behind each curve with its change, window and delta.
     """

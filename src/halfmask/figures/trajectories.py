@@ -33,9 +33,9 @@ class Band:
 
 @dataclass(frozen=True)
 class Trajectories:
-    """Bands by mechanism, and through the menu's settings, over all sizes and over the large ones (named in words).
+    """Bands by mechanism and through the menu's settings, over all sizes and over only the large ones.
 
-    A menu's band has one place a setting, its median privacy; ``spread`` is the least and the most privacy of each.
+    A band through the menu has one place per setting, at its median privacy; ``spread`` is the range of its privacy.
     """
 
     mechanisms: dict[str, Band]

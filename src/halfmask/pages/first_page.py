@@ -1,4 +1,4 @@
-"""The page that is signed: what is offered, promised, still learned and paid, and who decided it."""
+"""The first page of the report, which is signed: what is offered, promised, revealed and paid, and who decides."""
 
 import math
 from collections.abc import Sequence
@@ -186,7 +186,7 @@ def _from_weeks(menu: Menu, card: ReportCard | None) -> str:
 
 
 def costs(menu: Menu) -> list[str]:
-    """Return the error of totals, levels that need more producers than there are, and what the guarantee costs."""
+    """Return the errors of totals, the levels that need more producers than there are, and the guarantee's cost."""
     made, period = menu.provenance.get("offer", {}), menu.provenance.get("period", "period")
     what = noun(menu.provenance.get("aggregate", "sum"))
     told = [

@@ -220,7 +220,7 @@ def _number(value: float, words: Mapping[str, Any]) -> str:
 
 
 def _exact(value: float, words: Mapping[str, Any]) -> str:
-    """All digits: no promise holds for a larger change than it was computed for."""
+    """Return a number with all its digits, because a promise does not hold for a larger change."""
     return _written(number_text(value), words)
 
 

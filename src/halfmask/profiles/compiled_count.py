@@ -47,7 +47,7 @@ class TooLargeError(Exception):
 
 @numba.njit(nogil=True, cache=True)
 def _bin(bits):  # type: ignore[no-untyped-def]
-    """`bins.bin_of` from the bits of a double: the exponent is the octave, the mantissa is looked up."""
+    """Return `bins.bin_of` from the bits of a double: the exponent is the octave, and a table has the rest."""
     exponent = ((bits >> 52) & 0x7FF) - 1023
     mantissa = bits & (2**52 - 1)
     k = np.int64(_FIRST_BIN[mantissa >> (52 - _MANTISSA_BITS)])

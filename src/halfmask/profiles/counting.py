@@ -58,7 +58,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class Pass:
-    """How a pass counts: the plan, the period, the users beyond which it fills buckets, and the memory allowed."""
+    """The settings of a pass: the plan, the period, the memory, and how many users it counts without buckets."""
 
     plan: Plan
     period: Period

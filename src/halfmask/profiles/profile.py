@@ -169,7 +169,7 @@ class Profile(Result):
 
     @np.errstate(over="ignore", invalid="ignore")  # a sum beyond the largest double is infinite, and says so
     def bucketed(self, buckets: int) -> "Profile":
-        """Users hashed into buckets: what a population of any size is kept as."""
+        """Return the profile with users hashed into buckets. Its size then does not depend on the number of users."""
         if self.buckets or not buckets:
             raise OptionError(
                 "only a profile of users can be put in buckets, and at least one is needed", field="buckets"
@@ -352,7 +352,10 @@ ABOUT_COUNTS = ("unplaced", "duplicates", "tiny")
 
 
 def _add_about(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
-    """Counts are added; sources are listed; a policy that both agree on is kept."""
+    """Return the description of a sum of profiles. Counts are added, and sources are listed.
+
+    A policy is kept if both agree on it.
+    """
     total: dict[str, Any] = {name: a.get(name, 0) + b.get(name, 0) for name in ABOUT_COUNTS}
     total["sources"] = sorted({*a.get("sources", []), *b.get("sources", [])})
     parts = [about["losses"] for about in (a, b) if "losses" in about]

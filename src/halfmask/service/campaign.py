@@ -1,4 +1,4 @@
-"""A campaign's terms, checked field by field, and what follows from them: periods, noise, rewards."""
+"""A campaign's terms, checked field by field, and the periods, noise and rewards that follow from them."""
 
 import json
 import re
@@ -42,7 +42,7 @@ _ID = re.compile(r"[A-Za-z0-9_.-]{1,32}", re.ASCII)
 
 @dataclass(frozen=True)
 class Campaign:
-    """What a consumer offers. ``terms`` holds the checked terms; everything else is derived from them."""
+    """A consumer's campaign. ``terms`` holds the checked terms; everything else is derived from them."""
 
     key: int
     public: str
@@ -69,7 +69,7 @@ class Campaign:
 
     @cached_property
     def every(self) -> Instant:
-        """Time between two instants for which reports are taken; 0 if reports may be of any time."""
+        """Return the time between two instants for which reports are taken; 0 if reports may be of any time."""
         return int(self.terms.get("every_minutes") or 0) * MINUTE
 
     @cached_property
@@ -88,7 +88,7 @@ class Campaign:
 
     @cached_property
     def plausible(self) -> dict[str, tuple[int, int]]:
-        """Per setting the smallest and largest report, in steps, that plausible noise makes of a reading in range."""
+        """Return for each setting the smallest and largest plausible report, in steps, of a reading in range."""
         low, high = self.lattice.ends
         return {name: (low - noise.furthest, high + noise.furthest) for name, noise in self.noises.items()}
 
@@ -120,7 +120,7 @@ class Campaign:
         return list(self.calendar.spans(first, min(self.ends, until + 1)))
 
     def span(self, key: str) -> Span | None:
-        """Return the campaign's period of this name, or None if the campaign does not have it."""
+        """Return the campaign's period of this name; None if the campaign has no such period."""
         span = self.calendar.named(key)
         return span if span and span.ends > self.begins and span.begins < self.ends else None
 
@@ -151,7 +151,7 @@ def check_campaign(plain: Any) -> dict[str, Any]:
 
 
 def _as_devices_read_it(terms: dict[str, Any]) -> CampaignTerms:
-    """Parse the terms the way devices do, so that nothing is offered that they would refuse."""
+    """Parse the terms as devices do, so that no campaign is offered that they would refuse."""
     try:
         return CampaignTerms.read(terms)
     except MessageError as error:

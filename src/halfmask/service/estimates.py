@@ -85,10 +85,12 @@ def _interval(estimate: float | Fraction, error: float, reach: float | Fraction)
 
 
 def estimates(campaign: Campaign, cells: Cells, *, closed: bool = True) -> Plain:
-    """Return ``sum``, ``mean`` and ``variance`` of a period in the campaign's unit, each None without any report.
+    """Return ``sum``, ``mean`` and ``variance`` of a period in the campaign's unit.
 
-    Successive snapshots of a period that is not ``closed`` may differ by a single producer in one setting, so nothing
-    in them depends on single settings.
+    Each is None if there are no reports.
+
+    Two successive snapshots of a period that is not ``closed`` may differ by a single producer of one setting. So
+    nothing in them depends on single settings.
     """
     total = _total(cells)
     if not total.reports:
@@ -139,7 +141,10 @@ def _variance(campaign: Campaign, cells: Cells, total: Cell, noise: float, apart
 
 
 def each_shown(campaign: Campaign, cells: Cells) -> bool:
-    """Whether values that depend on single settings may be shown: each has at least the least cohort of producers."""
+    """Return whether values that depend on single settings may be shown.
+
+    They may if every setting has at least the least cohort of producers.
+    """
     return all(cell.producers >= campaign.least for cell in cells.values())
 
 

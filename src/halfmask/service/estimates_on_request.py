@@ -1,4 +1,4 @@
-"""Estimates that assume more than what was shared. They are given only on request, with their assumptions."""
+"""Estimates that assume more than the reports show. They are computed only on request, and name their assumptions."""
 
 import math
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ WEIGHTED_ASSUMES = "reports are independent, and the choice of a setting has not
 
 @dataclass(frozen=True)
 class PeriodQuestion:
-    """What a query asks for beyond the periods.
+    """The additional estimates that a query asks for.
 
     ``population``  the number of producers to estimate a sum for
     ``weighted``    whether to give a mean that weights reports by their precision
@@ -33,7 +33,7 @@ class PeriodQuestion:
     weighted: bool
 
     def answer(self, campaign: Campaign, entry: Plain, row: ClosedRow | None) -> Plain:
-        """Return the period with what was asked for, which is null if the period is withheld or open."""
+        """Return the period with the additional estimates, which are null if the period is withheld or open."""
         shown = row is not None and entry["withheld"] is None
         cells = read(row.cells) if row is not None and shown else None
         more: Plain = {}
@@ -45,7 +45,7 @@ class PeriodQuestion:
 
 
 def parse_question(query: Mapping[str, str]) -> PeriodQuestion | None:
-    """Return what a query asks for beyond the periods, or None if it asks for nothing."""
+    """Return the additional estimates that a query asks for; None if it asks for none."""
     text, weighted = query.get("population"), query.get("weighted", "false")
     whole = text is None or (text.isascii() and text.isdigit() and len(text) <= 20 and 0 < int(text) <= MOST_PEOPLE)
     if not whole:

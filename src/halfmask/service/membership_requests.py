@@ -1,4 +1,4 @@
-"""Members of campaigns: consumers, producers and nodes. Joining, changing, leaving, invitations and tokens."""
+"""Requests about members of campaigns: joining, changing, leaving, invitations and tokens."""
 
 from typing import Any
 

@@ -66,7 +66,10 @@ EVER = Window()
 
 
 class Part(NamedTuple):
-    """One message: which periods in a window are open here, and what is known of them. It asks for the same."""
+    """One message: which periods of a window are open here, and what is known of them.
+
+    It asks the peer for the same.
+    """
 
     open: list[str]
     cells: Map
@@ -77,7 +80,7 @@ class Part(NamedTuple):
         return {"open": self.open, "cells": self.cells, **self.window._asdict()}
 
     def rest(self, told: str | None) -> "Part | None":
-        """Return what is still to be asked for if an answer ends with the period ``told``, or None if that was all."""
+        """Return the rest to ask for if an answer ends with the period ``told``; None if nothing is left."""
         if told is None or told == self.window.to:
             return None
         if told not in self.window:
@@ -113,9 +116,9 @@ def knowledge(tx: Transaction, campaign: Campaign, own: str, periods: Iterable[s
 
 
 def learn(tx: Transaction, campaign: Campaign, own: str, sent: Any) -> int:
-    """Store what is newer than what was known. Return how many entries that were.
+    """Store the entries that are newer than the known ones. Return how many there were.
 
-    What others say about this node is ignored: it knows better.
+    What others say about this node's own cells is ignored, because it knows them better.
     """
     rows = [row for row in _checked(campaign, sent) if row.node != own]
     tx.lock(campaign.key)

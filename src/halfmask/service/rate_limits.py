@@ -1,4 +1,4 @@
-"""Rate limits, separate in each process: buckets that fill steadily and that requests empty."""
+"""Rate limits, separate in each process: each is a bucket that fills steadily, and from which requests take."""
 
 import math
 import time
@@ -13,7 +13,7 @@ MOST_BUCKETS = 100_000
 
 @dataclass(frozen=True)
 class Limits:
-    """How much the service takes: requests per second and token, joins per minute and campaign. None means no limit."""
+    """The limits of the service: requests per second and token, joins per minute and campaign. None means no limit."""
 
     requests_per_second: float | None = 100
     joins_per_minute: float | None = 1000

@@ -154,7 +154,7 @@ class _Batch:
         return answers
 
     def _first(self, post: Post) -> "_Period | Found":
-        """Return what can be decided without the store: the one period of all reports, or `Found` if they differ."""
+        """Return what can be decided without the store: the period of all reports, or `Found` if they differ."""
         times = post.times
         if times and None not in times and self.plausible.keys() >= set(post.settings):
             first, last = min(times), max(times)  # type: ignore[type-var]
@@ -240,7 +240,7 @@ class _Batch:
         now: Instant,
         earned: dict[str, int],
     ) -> Plain:
-        """Decide on a report with what is stored: known or conflict, closed, implausible, accepted."""
+        """Return the decision on one report, using the store: known or conflict, closed, implausible, or accepted."""
         closed = period.closed or now >= period.deadline
         if closed and not self.keeps:
             return result("refused", "closed")  # stored reports are deleted, or will be before anyone reads them

@@ -47,7 +47,7 @@ class Service:
 
     @cached_property
     def name(self) -> str:
-        """Return the name of this database among all others: drawn once, and stored in it."""
+        """Return a random name that distinguishes this database from all others; it is stored in the database."""
         with self.store.reading() as tx:
             found = tx.fact("node")
         if found is None:
@@ -106,7 +106,10 @@ class Service:
         return work(Call(self, tx, who, request))
 
     def due(self, now: Instant, key: int | str | None = None) -> list[tuple[Campaign, Sequence[Span]]]:
-        """Return the periods to close, of all campaigns or the one named, in parts, so that none holds up the rest."""
+        """Return the periods to close, of all campaigns or the one named.
+
+        They come in parts, so small that other work need not wait long.
+        """
         with self.store.reading() as tx:
             keys = [row.key for row in tx.campaigns()] if key is None else [key]
             found = [each for each in (self.campaign(tx, key) for key in keys) if each]

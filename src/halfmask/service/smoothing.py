@@ -69,7 +69,7 @@ _ONE_AT_A_TIME = Lock()
 
 
 class Known(NamedTuple):
-    """A closed period that is shown: its number, its sum as it is published, and its reports."""
+    """A closed period that is shown: its number, its published sum, and its number of reports."""
 
     number: int
     estimate: float
@@ -81,7 +81,7 @@ class Known(NamedTuple):
 
 
 def known(number: int, entry: Plain) -> Known | None:
-    """What is known of a period; None where nothing is published."""
+    """Return what is known of a period; None if nothing is published."""
     told = entry.get("sum")
     if told is None or entry["state"] != "closed" or entry["withheld"] is not None:
         return None
@@ -90,13 +90,16 @@ def known(number: int, entry: Plain) -> Known | None:
 
 
 def blocks(wanted: Iterable[int]) -> list[range]:
-    """Return the latest `MOST_BLOCKS` blocks of numbers that wanted periods are in."""
+    """Return the latest `MOST_BLOCKS` blocks of numbers that contain periods that are wanted."""
     latest = sorted({number // BLOCK for number in wanted})[-MOST_BLOCKS:]
     return [range(block * BLOCK, (block + 1) * BLOCK) for block in latest]
 
 
 def best_sums(found: Mapping[int, Known], seasons: int, asked: Iterable[range]) -> dict[int, Plain]:
-    """The best estimate of each period's sum in some blocks, by its number; none where there is too little around."""
+    """Return the best estimates of the sums of the periods in some blocks, by number.
+
+    A period is left out if too few others are near it.
+    """
     sums = dict[int, Plain]()
     for block in asked:
         around = range(block.start - MARGIN, block.stop + MARGIN)
@@ -109,7 +112,10 @@ def best_sums(found: Mapping[int, Known], seasons: int, asked: Iterable[range]) 
 
 @lru_cache(maxsize=256)
 def smoothed(points: tuple[Known, ...], seasons: int) -> dict[int, Plain]:
-    """Return the best estimate of each period's sum, by its number; nothing where there are too few to learn from."""
+    """Return the best estimate of each period's sum, by its number.
+
+    Empty if there are too few periods to learn from.
+    """
     if len(points) < LEAST or not any(each.estimate for each in points):
         return {}
     columns = (np.array(column, float) for column in zip(*points, strict=True))
@@ -137,7 +143,7 @@ def smoothed(points: tuple[Known, ...], seasons: int) -> dict[int, Plain]:
 
 
 def _entry(row: Iterable[float]) -> Plain:
-    """Name a sum's figures."""
+    """Return the estimate of a sum as it is published, with its interval."""
     return dict(zip(("estimate", "standard_error", "low", "high"), row, strict=True))
 
 
@@ -163,7 +169,10 @@ class Model:
         return np.asarray(np.exp(2 * theta[3]) * (self.irregular + DRIFTING**2 * np.exp(2 * theta[0])))
 
     def _root(self, theta: FloatArray, odd: FloatArray) -> FloatArray:
-        """Factor the covariance of y; its level has a deviation of 1, which is as good as unknown."""
+        """Return a factor of the covariance of y.
+
+        The level has a deviation of 1, which is large enough to count as unknown.
+        """
         a, length, b, _ = np.exp(theta)
         lag = np.arange(self._apart.max() + 1)
         far = np.sqrt(3) * lag / length
@@ -174,7 +183,7 @@ class Model:
         return root
 
     def surprise(self, theta: FloatArray, odd: FloatArray) -> float:
-        """Minus the log of the posterior density of (log a, log l, log b, log c), but for a constant."""
+        """Return minus the log of the posterior density of (log a, log l, log b, log c), up to a constant."""
         away = (theta - CENTRE) / WIDTH
         if np.abs(away).max() > FURTHEST:
             return float(1e8 + np.abs(away).sum())
@@ -186,7 +195,10 @@ class Model:
         return float(z @ z / 2 + np.log(np.diag(root)).sum() + _prior(away))
 
     def estimates(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Mean, deviation and 95 % interval around the mean of y without its noise, over all that a, l, b, c may be."""
+        """Return mean, deviation and 95 % interval around the mean of y without its noise.
+
+        They are averaged over the posterior of a, l, b and c.
+        """
         thetas, weights, odd = self._posterior()
         kept = weights > 1e-3 * weights.max()
         parts = [self._given(theta, odd) for theta in thetas[kept]]
@@ -199,9 +211,10 @@ class Model:
         return middle, deviation, np.stack(ends)
 
     def _given(self, theta: FloatArray, odd: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Probability, mean and variance for one theta if a period is usual (first row) and if it is odd (second).
+        """Return probability, mean and variance for one theta, if a period is usual (first row) or odd (second row).
 
-        The others say that y_t, with its noise, is (K^-1 y)_t / (K^-1)_tt less than it is, and varies by 1 / (K^-1)_tt.
+        By the other periods, y_t with its noise has the mean y_t - (K^-1 y)_t / (K^-1)_tt and the variance 1 /
+        (K^-1)_tt.
         """
         inverse = cho_solve((self._root(theta, odd), True), np.eye(len(self.y)), check_finite=False)
         alone = np.diag(inverse)
@@ -215,10 +228,10 @@ class Model:
         return share / share.sum(axis=0), self.y - self.variance / seen * unlike, before * self.variance / seen
 
     def _posterior(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Values of theta and their weights, which stand for its posterior law, and the irregular part's variance.
+        """Return values of theta with weights that represent its posterior law, and the irregular part's variance.
 
         Odd periods are found at the mode. Their variance is one over the expected inverse, as in expectation
-        maximization: the expected variance itself would also set aside usual periods, and find c too small.
+        maximization. The expected variance itself would also set usual periods aside, and find c too small.
         """
         from scipy.optimize import minimize
 
@@ -247,12 +260,15 @@ class Model:
 
 
 def _prior(away: FloatArray) -> float:
-    """Minus the log of the prior's density, but for a constant. Its tails are heavy, so that clear data overrule it."""
+    """Return minus the log of the prior's density, up to a constant.
+
+    Its tails are heavy, so that clear data overrule it.
+    """
     return float((FREEDOM + 1) / 2 * np.log1p(away**2 / FREEDOM).sum())
 
 
 def _quantile(p: float, share: FloatArray, mean: FloatArray, deviation: FloatArray) -> FloatArray:
-    """Return the p-quantile of each column's mixture of normal laws, by halving."""
+    """Return the p-quantile of each column's mixture of normal laws, by bisection."""
     each = mean + ndtri(p) * deviation
     low, high = each.min(axis=0), each.max(axis=0)
     safe = np.maximum(deviation, 1e-300)
@@ -264,7 +280,10 @@ def _quantile(p: float, share: FloatArray, mean: FloatArray, deviation: FloatArr
 
 
 def _spread(of: Callable[[FloatArray], float], at: FloatArray, step: float = 0.15) -> FloatArray:
-    """The covariance of the normal law whose density falls like ``of`` rises around its least, by differences."""
+    """Return the covariance of the normal law that fits ``of`` around its minimum, by finite differences.
+
+    ``of`` is minus the log of a density.
+    """
     size = len(at)
     unit = step * np.eye(size)
     here, up, down = of(at), [of(at + each) for each in unit], [of(at - each) for each in unit]

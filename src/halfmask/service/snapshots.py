@@ -63,9 +63,10 @@ def _take_snapshot(tx: Transaction, campaign: Campaign, span: Span) -> None:
 def _ties(
     changes: Mapping[int, tuple[list[int], bool]], number: int, changing: set[int], going: set[int]
 ) -> list[frozenset[int]]:
-    """Return per producer the snapshots that changed it, including the new one, ``number``; and `STAYS` if it stays.
+    """Return for each producer the snapshots that changed it, including the new one, ``number``.
 
-    A producer who came after the last snapshot and is gone is not in any. A producer who has left does not come back.
+    `STAYS` is added if the producer's reports stay. A producer who came after the last snapshot and has gone is in
+    none. A producer who has left does not come back.
     """
     stays: dict[bool, set[int]] = {False: {STAYS}, True: set()}
     numbers = {producer: stays[gone].union(held) for producer, (held, gone) in changes.items()}

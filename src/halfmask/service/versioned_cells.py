@@ -1,7 +1,7 @@
 """What a node knows of shared campaigns: its own cells and those of its peers, each with a version.
 
-Each change of a node's own cells gets a higher version. A version is the current instant, or one more than the last if
-the clock has not advanced. So versions grow across restarts, and even after a database was restored from an older copy.
+Each change of a node's own cells gets a higher version: the current instant, or one more than the last version if the
+clock has not advanced. So versions grow across restarts, and even after a database was restored from an older copy.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -49,7 +49,7 @@ def all_own_cells(tx: Transaction, campaign: Campaign, spans: Sequence[Span]) ->
 
 
 def others(tx: Transaction, campaign: Campaign, span: Span) -> list[Cells]:
-    """Return the peers' cells, as far as they are known here."""
+    """Return the peers' cells that are known here."""
     return [read(row.cells) for row in tx.known(campaign.key, [span.key]) if row.node != OWN]
 
 
@@ -69,7 +69,7 @@ def recent(campaign: Campaign, now: Instant) -> list[Span]:
 
 
 def own_rows(tx: Transaction, campaign: Campaign, spans: Iterable[Span]) -> dict[str, KnownRow]:
-    """Return the node's own cells as they were last stored, by period."""
+    """Return the node's own cells, by period, as they were last stored."""
     return {row.period: row for row in tx.known(campaign.key, [span.key for span in spans]) if row.node == OWN}
 
 

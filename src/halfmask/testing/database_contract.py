@@ -66,7 +66,7 @@ def reports_are_found_by_key_and_by_time(address: str) -> None:
 
 
 def a_report_is_not_stored_twice(address: str) -> None:
-    """A second report of a producer and time is an error, and leaves the first as it is."""
+    """A second report of one producer for one time is an error, and does not change the first."""
     with _store(address) as store:
         _, one, _ = _begun(store)
         for steps in (5, 6):

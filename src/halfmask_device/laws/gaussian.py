@@ -65,7 +65,7 @@ class DiscreteGaussian(Inverted):
 
     @cached_property
     def _tails(self) -> list[float]:
-        """P(|k| >= n) for n = 0, 1, ..., summed from the smallest term up."""
+        """Return P(|k| >= n) for n = 0, 1, ..., summed from the smallest term up."""
         s = float(self.scale)
         weights = [math.exp(-0.5 * (n / s) ** 2) for n in range(math.ceil(39 * s) + 2)]
         total, tails = 0.0, []

@@ -60,7 +60,7 @@ class DiscreteLaplace(Inverted):
         return math.tanh(self._x / 2) * math.exp(-abs(k) * self._x)
 
     def _moment(self, power: int) -> float:
-        """E k^2 = 1/(2 s^2) and E k^4 = (10 + 2 cosh x)/(8 s^4), with s = sinh(x/2)."""
+        """Return E k^2 = 1/(2 s^2) or E k^4 = (10 + 2 cosh x)/(8 s^4), with s = sinh(x/2)."""
         s = math.sinh(self._x / 2)
         return 1 / (2 * s * s) if power == 2 else (10 + 2 * math.cosh(self._x)) / (8 * s**4)
 

@@ -225,8 +225,8 @@ class DuckDBTable(SourceTable):
 class Stream:
     """Arrow batches that are fetched again for every query, a few at a time.
 
-    DuckDB asks ``__arrow_c_stream__`` for a fresh stream whenever a query reads the table. What goes wrong while
-    it pulls reaches us as its own error with our text inside; ``failure`` keeps ours, so that it can be raised.
+    DuckDB calls ``__arrow_c_stream__`` for a fresh stream whenever a query reads the table. If reading fails, DuckDB
+    raises its own error with our text inside; ``failure`` keeps the original error, so that it can be raised instead.
     """
 
     def __init__(self, schema: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]]) -> None:

@@ -24,7 +24,7 @@ Row = tuple[Any, ...]
 
 
 class Tables(Format):
-    """A database."""
+    """Base class of databases with tables."""
 
     options = frozenset({"table", "sql"})
     database = True
@@ -35,11 +35,15 @@ class Tables(Format):
 
     @abstractmethod
     def tables(self, asked: OpenRequest) -> Mapping[str, str]:
-        """Return the tables by name, and how a query names each."""
+        """Return the tables: by name, how a query refers to each."""
 
     @abstractmethod
     def read(self, asked: OpenRequest, origin: str, place: str) -> DuckDBTable:
-        """Return what a query has after FROM as a table of the connection; ``place`` is its name for messages."""
+        """Return a table or query of the database as a table of the connection.
+
+        ``origin``  what the database's query has after FROM
+        ``place``   its name for messages
+        """
 
     def open(self, asked: OpenRequest) -> DuckDBTable:
         shown = self.shown(asked.found.source)
@@ -56,7 +60,7 @@ class Tables(Format):
         return raw
 
     def _pick(self, shown: str, tables: list[str], asked: str | None) -> str:
-        """Return the table asked for, or the only one."""
+        """Return the table that the caller named, or the only one."""
         if asked in tables:
             return asked
         listed = ", ".join(map(repr, tables[:_LISTED])) or "none"
@@ -80,7 +84,7 @@ class Tables(Format):
 
 
 class RowDatabase(Tables):
-    """A database behind such a driver. ``names`` is the query for the names of its tables."""
+    """A database that such a driver reads. ``names`` is the query for the names of its tables."""
 
     names: str
     remedy: str
@@ -91,14 +95,14 @@ class RowDatabase(Tables):
 
     @abstractmethod
     def connect(self, source: str) -> Any:
-        """Return a connection of the driver."""
+        """Return a connection to the database."""
 
     @abstractmethod
     def quote(self, name: str) -> str:
-        """Return a name as an identifier."""
+        """Return a name as an identifier of the database."""
 
     def fractions(self, source: str, origin: str) -> frozenset[str]:  # noqa: ARG002
-        """Return the columns that are declared to hold fractions, if the driver's values do not show it."""
+        """Return the columns that are declared to hold fractions, for drivers whose values do not show it."""
         return frozenset()
 
     def tables(self, asked: OpenRequest) -> Mapping[str, str]:
@@ -122,7 +126,7 @@ class RowDatabase(Tables):
         return StreamedTable(asked.connection, place, sample, batches)
 
     def _fetched(self, source: str, query: str) -> Iterator[tuple[list[str], list[Row]]]:
-        """Yield the names of the columns with some rows at a time, once at least."""
+        """Yield the columns' names with some rows at a time; once without rows if there are none."""
         failures = (self.driver().Error, OSError)
         try:
             with closing(self.connect(source)) as database, closing(database.cursor()) as cursor:
@@ -141,7 +145,7 @@ class RowDatabase(Tables):
 
 
 def _type(column: Sequence[Any], fractions: bool) -> pa.DataType:
-    """Return the Arrow type of a column, by what its first rows hold."""
+    """Return the Arrow type of a column, from its first rows."""
     held = {type(cell) for cell in column if cell is not None}
     if held == {int} and not fractions:
         return pa.int64()

@@ -21,7 +21,7 @@ FindLayouts = Callable[[SourceFiles], tuple[Layouts, tuple[str, ...]]]
 
 @dataclass
 class Copies:
-    """What is read in place of each file: the file itself, or a copy in a temporary folder; and why."""
+    """The file that is read in place of each source file: the file itself, or a copy in a temporary folder; and why."""
 
     workplace: Workplace = field(default_factory=Workplace)
     of: dict[str, str] = field(default_factory=dict)
@@ -29,7 +29,10 @@ class Copies:
     guesses: dict[str, Guess] = field(default_factory=dict)
 
     def target(self, file: str) -> Path:
-        """Name a copy. It keeps the names of the file and of its folder: either may be a user's id."""
+        """Return a path for a copy.
+
+        It keeps the names of the file and of its folder, because either may be a user's id.
+        """
         path = Path(file).absolute()
         copy = self.workplace.path / str(len(self.of)) / path.parent.name / path.name
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -37,7 +40,7 @@ class Copies:
         return copy
 
     def original(self, message: str) -> str:
-        """Name files in a message as the caller knows them."""
+        """Return a message in which copies have the names of the caller's files."""
         for file, copy in self.of.items():
             message = message.replace(copy, file)
         return message
@@ -117,7 +120,7 @@ def open_text(asked: OpenRequest, copies: Copies, find: FindLayouts) -> DuckDBTa
 
 
 def from_clause(layouts: Layouts, found: SourceFiles, files: Sequence[str]) -> str:
-    """Return the FROM clause that reads files of these layouts."""
+    """Return the FROM clause that reads files with these layouts."""
     parts = [(layout, [file for file in mine if file in set(files)]) for layout, mine in layouts]
     parts = [(layout, mine) for layout, mine in parts if mine]
     hive = bool(found.partitions)
@@ -128,7 +131,7 @@ def from_clause(layouts: Layouts, found: SourceFiles, files: Sequence[str]) -> s
 
 
 def _cells(layout: Layout) -> str:
-    """All columns; a line with only one cell is a footer, and its cell becomes null."""
+    """Return the list of columns for SELECT. A line with only one cell is a footer, so its cell becomes null."""
     if not layout.footer:
         return "*"
     first, *others = map(quote, layout.names)

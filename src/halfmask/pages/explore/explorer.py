@@ -166,7 +166,7 @@ class Explorer:
         return found
 
     def setting(self, view: View, text: str) -> dict[str, Any]:
-        """One setting: what a typical reading shows as, its law drawn, and its scores in the view's terms."""
+        """Return for one setting the range of a typical reading's reports, its noise law drawn, and its scores."""
         setting = PrivacySetting.parse(typed(text))
         with self._lock:
             profile = self._profile()

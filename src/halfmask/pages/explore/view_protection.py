@@ -29,7 +29,7 @@ class Protecting:
 
     @cached_property
     def question(self) -> Question:
-        """What the epsilons are about: the offer's question, the menu's, or a typical reading in each of a day's."""
+        """Return what the epsilons are about: the offer's question, else the menu's, else a typical reading."""
         named = [menu.question for menu in (self._inputs.offer, self._inputs.menu) if menu and menu.question]
         asked = named[0] if named else default_question(self._profile)
         return replace(asked, unit=asked.unit or self._inputs.unit)

@@ -73,7 +73,7 @@ async def _events(
 
 
 def _new(service: Service, campaign: Campaign, last: int, asked: Request) -> list[tuple[int, Plain]]:
-    """Return the events after ``last``: only the newest per period, with what is shown of the period now."""
+    """Return the events after ``last``, only the newest one per period, with the period as it is shown now."""
     with service.store.reading() as tx:
         service.identify(tx, asked, ("consumer",))
         newest = {period: number for number, period in tx.events(campaign.key, last)}

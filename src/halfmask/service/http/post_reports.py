@@ -82,7 +82,7 @@ def _one_by_one(raw: bytes) -> list[SentReport]:
 
 
 def _bounded(digits: str) -> int:
-    """Return a whole number, cut to 40 digits: far beyond any lattice, and Python refuses more than 4300 digits."""
+    """Return a whole number, cut to 40 digits: that is far beyond any lattice, and Python refuses more than 4300."""
     return int(digits[:40])
 
 

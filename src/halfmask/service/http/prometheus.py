@@ -1,4 +1,7 @@
-"""Metrics for Prometheus. Anyone sees that the service is up. Counts are for the operator: they reveal cohort sizes."""
+"""Metrics for Prometheus.
+
+Anyone may see that the service runs; counts, which reveal cohort sizes, need the operator.
+"""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""The table of all routes: path, allowed roles and work. The application is made from it, and the tests walk it."""
+"""The table of all routes: path, allowed roles and work. The application and the tests are built on it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Route:
     ``work``    the function that answers
     ``body``    JSON schema of the body
     ``query``   names of the query's parameters
-    ``first``   slow work that does not need the store, done before, so that nobody waits for it at the writer
+    ``first``   slow work without the store, which is done first so that other requests need not wait for it
     """
 
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]

@@ -118,7 +118,7 @@ class PostgreSql(Database):
 
 
 class Sqlite(Database):
-    """SQLite, in the same process: a statement costs little, and a row within a longer statement costs even less.
+    """SQLite, in the same process: a statement costs little, and one more row in a statement costs even less.
 
     It uses the driver's own cursor, because what SQLAlchemy adds to a statement costs more than the statement.
     """

@@ -1,4 +1,4 @@
-"""Closed periods, snapshots of open periods in live campaigns, and the events that tell of both."""
+"""Closed periods, snapshots of open periods in live campaigns, and the events that announce both."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -67,7 +67,7 @@ class ClosedRow(NamedTuple):
 
 
 class SnapshotRow(NamedTuple):
-    """The snapshot of an open period in a live campaign: its cells when enough producers had last changed it.
+    """The snapshot of an open period in a live campaign: its cells at the time when enough producers had changed it.
 
     ``number`` counts the snapshots of the period, from 1.
     """
@@ -122,7 +122,10 @@ class PeriodStatements(Statements):
         self._replace(looks, campaign=campaign, period=period, number=row.number, **texts)
 
     def touch(self, campaign: int, period: str, producers: Sequence[int]) -> int:
-        """Record that these producers changed the period since its last snapshot. Return how many have."""
+        """Record that these producers changed the period since its last snapshot.
+
+        Return the number of all producers who have changed it since then.
+        """
         known = set(self.touched(campaign, period))
         new = [each for each in dict.fromkeys(producers) if each not in known]
         if new:
@@ -164,7 +167,7 @@ class PeriodStatements(Statements):
         self._insert(shown, rows)
 
     def changes(self, campaign: int, period: str) -> dict[int, tuple[list[int], bool]]:
-        """Return per producer ever shown the numbers of the snapshots that changed it, and whether it is gone."""
+        """Return for each producer ever shown the numbers of the snapshots that changed it, and whether it has gone."""
         c = shown.c
         rows = self._do(select(c.producer, c.looks, c.gone).where(c.campaign == campaign, c.period == period))
         return {row[0]: (json.loads(row[1]), bool(row[2])) for row in rows}

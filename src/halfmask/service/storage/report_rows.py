@@ -1,4 +1,4 @@
-"""Reports."""
+"""The table of reports, and the statements on it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -37,7 +37,7 @@ class ReportRow(NamedTuple):
 
 class ReportStatements(Statements):
     def standing(self, asked: Mapping[int, Sequence[Instant]]) -> Stored:
-        """Return steps, setting and reward of the stored reports at the times asked for, by producer and time.
+        """Return steps, setting and reward of the stored reports at the requested times, by producer and time.
 
         Reports of other times may be among them. A producer without any is left out.
         """

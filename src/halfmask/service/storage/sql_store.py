@@ -100,7 +100,7 @@ class Store:
             yield Transaction(connection)
 
     def read(self, work: Callable[[Transaction], T]) -> T:
-        """Return what ``work`` reads."""
+        """Return the result of ``work`` in a transaction that only reads."""
         with self.reading() as tx:
             return work(tx)
 
