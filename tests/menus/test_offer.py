@@ -31,7 +31,7 @@ from halfmask.menus.setting_protection import Question
 from halfmask.menus.solve import least_noise
 from halfmask.menus.study_scores import AnyStudy
 from halfmask.menus.total_error import producers_needed, total_error, usual_error
-from halfmask.pages.first_page import offer_section, why_dangerous
+from halfmask.pages.first_section import offer_section, why_dangerous
 from halfmask.plain import from_plain, to_plain
 from halfmask.profiles.build import build_profile
 from halfmask.profiles.profile import Profile

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from halfmask.service.serve import initialise
-from halfmask.service.storage.campaign_rows import EntryRow
 from halfmask.service.storage.databases import Sqlite
+from halfmask.service.storage.ledger_rows import EntryRow
 from halfmask.service.storage.node_cell_rows import KnownRow
 from halfmask.service.storage.period_rows import ClosedRow, SnapshotRow
 from halfmask.service.storage.report_rows import ReportRow

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 
 from halfmask.data.column_types import ABSENT
-from halfmask.data.text_layout import Layout, Layouts
+from halfmask.data.csv_layout import Layout, Layouts
 
 BLOCK = 1 << 21
 Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)

@@ -18,7 +18,7 @@ from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
 from halfmask.menus.masked_range import few_steps, noise_quantile, one_in_print, shown
 from halfmask.menus.menu import NONE_ID, Menu, MenuSetting
-from halfmask.pages.first_page import LARGE
+from halfmask.pages.first_section import LARGE
 from halfmask.pages.page_parts import Markup, allowed, page_file, render
 from halfmask.protection.guarantees.promises import odds
 from halfmask.streams import stream

@@ -7,7 +7,7 @@ from halfmask import __version__
 from halfmask.figures.registry import DrawnFigure, all_drawn, by_place, check_formats, drawings
 from halfmask.figures.results_folder import ResultsFolder, Speller, by_name, read_parts
 from halfmask.files import whole_file
-from halfmask.pages.first_page import offer_section
+from halfmask.pages.first_section import offer_section
 from halfmask.pages.method_section import limits_section, method_section, noise_cancels, quality_section, repeat_section
 from halfmask.pages.page_parts import Markup, Section, drawn_figure, joined_markup, page_file, paragraph, render
 from halfmask.pages.pay_section import pay_section

@@ -12,7 +12,8 @@ from halfmask.service.period_closing import chosen, close_on_request, closed_of,
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
 from halfmask.service.report_decisions import book_reversal
 from halfmask.service.request import Call, Request, parse_json
-from halfmask.service.storage.campaign_rows import UPSTREAM, EntryRow
+from halfmask.service.storage.campaign_rows import UPSTREAM
+from halfmask.service.storage.ledger_rows import EntryRow
 from halfmask.service.storage.sql_store import Transaction
 from halfmask.service.storage.tables import Plain
 from halfmask.service.tokens import new_name

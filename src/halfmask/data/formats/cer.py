@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from halfmask.data.clean import Rule, value_rule
 from halfmask.data.column_types import ColumnType
+from halfmask.data.csv_layout import Layout, Layouts
 from halfmask.data.encodings import compression
 from halfmask.data.engines.sql import quote
 from halfmask.data.formats.csv import Csv
 from halfmask.data.locate import SourceFiles
-from halfmask.data.text_layout import Layout, Layouts
 
 NAMES = ("meter", "code", "value")
 LONG_DAYS = (298, 669)

@@ -7,10 +7,10 @@ from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
+from halfmask.data.csv_layout import find_layouts
 from halfmask.data.engines.duckdb import DuckDBTable
 from halfmask.data.formats import Format, OpenRequest
 from halfmask.data.formats.csv import Copies, open_text
-from halfmask.data.text_layout import find_layouts
 from halfmask.errors import OptionError, SourceError
 
 

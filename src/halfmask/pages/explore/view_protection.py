@@ -15,7 +15,7 @@ from halfmask.figures.results_folder import ResultsFolder
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, noise_std
 from halfmask.menus.setting_protection import Protection, Question, default_question, protection_of
-from halfmask.pages.first_page import epsilon, percent
+from halfmask.pages.first_section import epsilon, percent
 from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import population_of
 

@@ -19,6 +19,7 @@ from halfmask.service.refusal import Refusal
 from halfmask.service.storage.campaign_rows import CampaignStatements
 from halfmask.service.storage.databases import DATABASES, file_of, read_url
 from halfmask.service.storage.identity_rows import IdentityStatements
+from halfmask.service.storage.ledger_rows import LedgerStatements
 from halfmask.service.storage.node_cell_rows import NodeCellStatements, known, node_cells
 from halfmask.service.storage.period_rows import PeriodStatements, looks, touched
 from halfmask.service.storage.report_rows import ReportStatements
@@ -55,6 +56,7 @@ class StoreFullError(Refusal):
 class Transaction(
     IdentityStatements,
     CampaignStatements,
+    LedgerStatements,
     ReportStatements,
     PeriodStatements,
     NodeCellStatements,

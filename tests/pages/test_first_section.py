@@ -17,7 +17,7 @@ from halfmask.menus.offer import offer
 from halfmask.menus.optimize import optimize
 from halfmask.menus.setting_protection import Protection
 from halfmask.menus.total_error import total_error
-from halfmask.pages.first_page import LARGE, offer_section, percent, why_dangerous
+from halfmask.pages.first_section import LARGE, offer_section, percent, why_dangerous
 from halfmask.profiles.profile import Profile
 from halfmask.protection.best_guess import guess_error
 from halfmask.protection.evidence import evidence_from_panel, population_of
