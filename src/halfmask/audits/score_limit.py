@@ -56,9 +56,11 @@ class LimitLaw:
 
 @dataclass(frozen=True)
 class Closeness:
-    """How close a setting comes to the limit at its variance: ``privacy / upper_bound``, both over all readings.
+    """The privacy of a setting compared with the limit at its variance, both over all readings.
 
-    Both are None if the setting does not add noise. ``median`` is the menu's own score, over samples.
+    ``privacy``, ``upper_bound``  of the setting, and of any law with its variance; None if the setting does not add
+                                  noise
+    ``median``                    the menu's own privacy score, over samples
     """
 
     privacy: float | None

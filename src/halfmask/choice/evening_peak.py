@@ -1,4 +1,4 @@
-"""Whether the evening peak is visible: a game with an observer who sees one evening of masked readings.
+"""Visibility of the evening peak: a game with an observer who sees one evening of masked readings.
 
 The observer averages the masked readings of each hour from 17:00 to 23:00 and names the hour with the largest average.
 The peak is visible on a day if that is the hour with the largest true average. The probability, over days and noise, is

@@ -1,4 +1,4 @@
-"""How the global error falls with the number of users, which tests the theorem's condition."""
+"""The decay of the global error with the number of users, which tests the theorem's condition."""
 
 from typing import Any, NamedTuple
 

@@ -1,7 +1,9 @@
 """Privacy and utility of samples: the six metrics, normalised and weighted (method: sections 3 and 4).
 
-q = a1 mean + a2 std + a3 entropy of the local error,          each divided by its normaliser u = 1 - (g1 mean + g2 std
-+ g3 entropy of the global error)
+    q = a1 mean + a2 std + a3 entropy of the local error
+    u = 1 - (g1 mean + g2 std + g3 entropy of the global error)
+
+Each metric is divided by its normaliser.
 """
 
 from dataclasses import dataclass

@@ -1,9 +1,9 @@
-"""How many users reduce the mean relative error of an aggregate to a wanted accuracy, for values 0.1 + 2 Beta(1, 3).
+"""The number of users that reduces the mean relative error of an aggregate to a wanted accuracy.
 
-Sums, means and corrected variances have a formula. Their error is the mean of N independent terms, normal for large N,
-so E|error| / g(S) = sqrt(2 v / (pi N)) / g, with v the variance of one user's term and g the mean or the variance of
-the values. Solved for N, the result is too small by less than one user for sums, and by a few for variances, at any
-accuracy.
+Users have values 0.1 + 2 Beta(1, 3). Sums, means and corrected variances have a formula. Their error is the mean of N
+independent terms, normal for large N, so E|error| / g(S) = sqrt(2 v / (pi N)) / g, with v the variance of one user's
+term and g the mean or the variance of the values. Solved for N, the result is too small by less than one user for sums,
+and by a few for variances, at any accuracy.
 
 For other aggregates, the number is estimated from drawn errors: the point at which their mean crosses the accuracy,
 with an interval.

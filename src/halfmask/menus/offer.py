@@ -49,7 +49,7 @@ WITHIN = 0.01
 DIGITS = 3
 MOST_TRIES = 80
 MEAN, MEDIAN = "mean", "median"
-"""Which statistic of the periods' errors decides how many producers a level needs."""
+"""The two statistics of the periods' errors, one of which decides how many producers a level needs."""
 FEW_PERIODS = "the mean is decided by a few periods with next to nothing in them, so the median decides"
 
 

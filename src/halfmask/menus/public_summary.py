@@ -188,10 +188,10 @@ def _a_period(profile: Profile) -> FloatArray:
 
 
 def _strength(share: FloatArray, within: float, profile: Profile) -> float:
-    """Return the variance within producers divided by that between them, in octaves; their sum is the total variance.
+    """Return the variance of log2 |s| within producers divided by that between them.
 
-    1/12 is added for the even shares within an octave. The spread of a row of several producers includes their
-    differences.
+    Both add up to the variance of the whole law. 1/12 is added to the latter for the even shares within an octave. The
+    spread of a row of several producers includes their differences.
     """
     at = np.arange(len(share)) + 0.5
     whole = float(share @ at**2 - (share @ at) ** 2) + 1 / 12

@@ -1,7 +1,8 @@
 """Error of the best guess of a reading from its report, relative to that of the best guess without one.
 
-`guess_error` is for one setting, by quadrature (`attacks.reconstruction`). `guess_errors` is for tens of thousands: the
-population in a few hundred pieces, the noise's distribution function in a table, the mean over a fixed set of reports.
+`guess_error` is for one setting, by quadrature (`attacks.reconstruction`). `guess_errors` is for tens of thousands of
+settings. It divides the population into a few hundred pieces, tabulates the noise's distribution function, and averages
+over a fixed set of reports.
 """
 
 from math import isfinite, nan, sqrt

@@ -31,7 +31,7 @@ LARGEST = 1e100
 
 @dataclass(frozen=True, eq=False)
 class Purchase:
-    """Which setting each producer sells, and for how much.
+    """The setting that each producer sells, and its payment.
 
     ``lottery``   (N, K + 1) probabilities of not being asked (column 0) and of each setting
     ``payments``  (N,) what each producer gets; the expected value if its lottery has two outcomes

@@ -6,12 +6,12 @@ their demands in equal steps, and the consumer raises the reward up to its maxim
 
     delta_t = delta + (t/T) (least_delta - delta),     c_t = c + (t/T) (least_c - c),     r_t = (t/T) r
 
-1. Of the settings with utility above u + c_t, the consumer offers the one that most producers would accept at r_t.
+Each round has two parts. First, of the settings with utility above u + c_t, the consumer offers the one that most
+producers would accept at r_t. Producer n accepts if worth_n (privacy - q - delta_t) + money r_t >= 0. If at least half
+accept, there is a deal.
 
-   Producer n accepts if worth_n (privacy - q - delta_t) + money r_t >= 0. If at least half accept, there is a deal.
-2. Otherwise producers answer with the setting that they elect among those with privacy above q + delta_t. The consumer
-
-   accepts if its utility is above u + c_t.
+Otherwise producers answer with the setting that they elect among those with privacy above q + delta_t. The consumer
+accepts if its utility is above u + c_t.
 
 A deal is found if some setting is acceptable to both after their last concession. Otherwise the result says what is
 missing.

@@ -1,9 +1,10 @@
 """The divisor z of the local error: error = |psi| / z, with the same z for all settings of one kind of noise.
 
-noise      error      z                              counted over additive   relative   |s|
-non-zero readings additive   scaled     the user's mean |s|            readings of users that have one relative
-relative   1                              non-zero readings relative   scaled     the user's mean |s| / |s|      the
-same; a zero reading has error 0
+noise      error      z                              counted over
+additive   relative   |s|                            non-zero readings
+additive   scaled     the user's mean |s|            readings of users that have one
+relative   relative   1                              non-zero readings
+relative   scaled     the user's mean |s| / |s|      readings of users that have one; a zero reading has error 0
 """
 
 from dataclasses import dataclass, replace

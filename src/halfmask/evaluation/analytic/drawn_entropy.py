@@ -3,7 +3,7 @@
 Readings are drawn from the bins of a subset's profile. Each gets a noise, and the errors are put into a histogram. This
 is valid for any noise and readings. It is used for
 
-    noise on a lattice     errors K h / z take few values, which the cells of a grid do not separate
+    noise on a lattice     errors |noise| / z take few values, which the cells of a grid do not separate
     few readings           the entropy of a short histogram is not normally distributed
 
 If a subset has more errors than `most_drawn`, only that number is drawn. A histogram of fewer errors has less entropy.
