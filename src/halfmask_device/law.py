@@ -151,7 +151,7 @@ class Rounded(Law):
 
     @abstractmethod
     def _reach(self) -> float:
-        """Return a bound that |psi/step| exceeds never, or with probability below 1e-30."""
+        """Return a bound that |psi/step| never exceeds, or only with probability below 1e-30."""
 
     def tail(self, n: int) -> float:
         return self.beyond(n - 0.5) if n > 0 else 1.0

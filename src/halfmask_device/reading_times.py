@@ -63,7 +63,7 @@ def normalized_time(text: str, place: str = "the time") -> tuple[str, int]:
 def _remember(text: str, spelled: str, day: int) -> None:
     """Cache the date and the clock time separately, so that any combination of cached ones need not be parsed.
 
-    This is valid only if the normalized spelling keeps the date of the text, as without an offset or with that of UTC.
+    This is valid only if the normalized spelling keeps the date of the text: if it has no offset, or that of UTC.
     """
     date_, clock = text[:_DATE], text[_DATE:]
     apart = spelled[:_DATE] == date_ and clock[1:9] == spelled[_DATE + 1 :][:8] and clock[9:] in ("", "Z", "+00:00")

@@ -250,7 +250,7 @@ class ReadingsOptions(Options):
     high: Annotated[float | None, Parameter(name="--max")] = None
 
     def check_together(self) -> None:
-        """Check that there is one source."""
+        """Check that exactly one source is named."""
         if (self.source is None) == (self.db is None):
             raise OptionError("name one source: SOURCE, or a database with --db")
 

@@ -1,4 +1,4 @@
-"""``halfmask aggregate``: adds up the reports of a lake, on DuckDB or Spark."""
+"""``halfmask aggregate``: add up the reports of a lake, on DuckDB or Spark."""
 
 from dataclasses import field
 from pathlib import Path
@@ -76,7 +76,10 @@ def _counted(options: AggregateOptions, folder: Path) -> "LakeCells":
 
 
 def _streamed(options: AggregateOptions, folder: Path) -> "LakeCells":
-    """Write each batch's cells under its number, so that a batch repeated after a kill replaces itself."""
+    """Write each batch's cells to a file with the batch's number.
+
+    A batch that is repeated after a crash replaces its file.
+    """
     import narwhals as nw
 
     from halfmask.data.engines.spark import session

@@ -90,7 +90,7 @@ def main(options: Check, *, json: Flag = False) -> None:
 
 
 def pair_rows(found: "list[Cancellation]") -> list[list[str]]:
-    """Return the table of all pairs, headings first."""
+    """Return the table of all pairs of aggregate and mechanism, headings first."""
     rows = [["aggregate", "masked by", "recursive", "neutral", "commutes", "error ~ users^", "users needed", "cancels"]]
     for each in found:
         held = ["yes" if one.holds else "no" for one in (each.recursive, each.neutral, each.commutes)]

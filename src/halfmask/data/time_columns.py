@@ -158,11 +158,12 @@ def _date_format(table: Interpretation, name: str, kind: ColumnType, column: pa.
 
 
 def _interval_ended(table: Interpretation, day: str, clock: str) -> int:
-    """Return the length of the intervals whose ends a column has, in microseconds, with a note; 0 if they are not ends.
+    """Return the length in microseconds of the intervals whose ends a column holds; 0 if it does not hold ends.
 
-    ``day`` and ``clock`` are columns of texts; they are the same column if it has both. The clocks of all rows must be
-    ends of a day's intervals, and each of those must occur. A source that writes midnight as 24:00 of the day before
-    begins with it: then 24:00 is the only clock of the first day.
+    ``day`` and ``clock`` are columns of texts; they are one column if it holds both. In all rows the time of day must
+    be an end of one of the day's intervals, and each end must occur. If the first day has only 24:00, the times are not
+    ends: the source writes the midnight with which it begins as 24:00 of the day before. If they are ends, a note is
+    added.
     """
     days, clocks = ([str(cell or "") for cell in table.sample(name).to_pylist()] for name in (day, clock))
     stamps = [(each, found[1]) for each, text in zip(days, clocks, strict=True) if (found := re.search(_STAMP, text))]

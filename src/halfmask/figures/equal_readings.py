@@ -11,7 +11,7 @@ from halfmask.protection.guarantees.promises import times
 
 @dataclass(frozen=True)
 class EqualReadings:
-    """By setting, the best odds of an attacker if a value lasts each number of ``readings``.
+    """By setting, the best odds of an attacker if a value does not change for some number of ``readings``.
 
     ``promised`` is, by setting, the epsilon for one reading and for a day, with change, window and delta.
     """

@@ -54,7 +54,7 @@ def limit_data(card: ReportCard, menu: Menu, samples: Samples | None, unit: str 
 
 
 def _by_mechanism(samples: Samples) -> dict[str, Band]:
-    """Return utility over privacy, with each setting once at its medians."""
+    """Return utility over privacy by mechanism; each setting is one point, at the medians of its samples."""
     q, u = samples.scores["privacy_median"], samples.scores["utility_median"]
     of = {name: samples.kept & (samples.mechanisms == name) for name in samples.names() if name != "none"}
     return {name: band_over_privacy(q[rows], u[rows]) for name, rows in of.items() if rows.any()}

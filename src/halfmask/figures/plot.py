@@ -59,7 +59,7 @@ class PlotAxis:
         axes.set(**{f"{which}lim": self.limits})
 
     def spec(self) -> Spec:
-        """Return it as plotly specifies axes."""
+        """Return the axis as plotly specifies axes."""
         made = axis(self.title) | ({"type": "log"} if self.log else {})
         if self.ticks:
             made |= {"tickvals": list(self.ticks), "ticktext": list(self.ticks.values())}
@@ -74,10 +74,11 @@ class Mark:
     """A line, single points, or both.
 
     ``look``    colour, dashes and width, as `style.look` has them
-    ``hover``   what is said of a point, as plotly writes it, with the customdata ``told``, one entry per point
-    ``around``  the lower and the upper end of a band; ``reach_x`` and ``reach_y`` of a range at each point
-    ``texts``   a text at each point, on its side, such as "top right"
-    ``label``   the name in the drawn legend if that is another; "" leaves it out
+    ``hover``   plotly's template of the text shown on hovering; ``told`` is its customdata, one entry per point
+    ``around``  the lower and the upper end of a band
+    ``reach_x``, ``reach_y``  the lower and the upper end of a range at each point
+    ``texts``   a text for each point, placed at its side, such as "top right"
+    ``label``   the name in the drawn legend, if it differs; "" leaves it out
     ``drawn``   whether matplotlib draws it too
     """
 
@@ -99,7 +100,7 @@ class Mark:
     drawn: bool = True
 
     def draw(self, axes: "Axes") -> None:
-        """Draw it with matplotlib."""
+        """Draw the mark with matplotlib."""
         how = {"label": (self.name if self.label is None else self.label) or "_", **self.look}
         if self.around:
             axes.fill_between(self.x, *self.around, color=self.look["color"], alpha=0.2, linewidth=0)
@@ -119,7 +120,7 @@ class Mark:
             )
 
     def traces(self, subplot: int, *, listed: bool) -> list[Spec]:
-        """Return its traces for plotly; ``listed`` in the legend or not."""
+        """Return the mark's traces for plotly; ``listed`` says whether the legend lists it."""
         mode = {"line": "lines", "points": "markers", "both": "lines+markers"}[self.shape]
         made = line_trace(
             subplot, self.name, plain_numbers(self.x), plain_numbers(self.y), self.look, self.hover, showlegend=listed
@@ -150,7 +151,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Subplot:
-    """Marks over two axes, and a grey line across at the ``level``, if there is one.
+    """Marks over two axes, and a grey horizontal line at ``level``, if that is set.
 
     ``legend`` is the place of the drawn legend, as matplotlib names places, or "above" the subplot; "" draws none.
     """
@@ -165,7 +166,7 @@ class Subplot:
     heading: str = ""
 
     def draw(self, axes: "Axes") -> None:
-        """Draw it with matplotlib."""
+        """Draw the subplot with matplotlib."""
         if self.level is not None:
             axes.axhline(self.level, color=QUIET, linewidth=1)
         for mark in self.marks:
@@ -183,7 +184,7 @@ class Subplot:
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure: its subplots, their height in ``inches`` drawn and in ``pixels`` interactive, and axes they share."""
+    """A figure: its subplots, their height (``inches`` if drawn, ``pixels`` if interactive), and shared axes."""
 
     subplots: Sequence[Subplot]
     inches: float = PANEL[1]
@@ -198,7 +199,7 @@ class Plot:
         return figure
 
     def interactive(self, caption: str) -> Interactive:
-        """Return its plotly specification; the first mark of a name is listed in the legend."""
+        """Return the figure for plotly. Of several marks with one name, the first is listed in the legend."""
         marks = [(number, mark) for number, each in enumerate(self.subplots) for mark in each.marks]
         first = {mark.name: (number, mark) for number, mark in reversed(marks) if mark.name and mark.drawn}
         traces = [

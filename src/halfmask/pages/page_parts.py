@@ -47,12 +47,12 @@ def _templates() -> Environment:
 
 
 def render(template: str, **content: Any) -> Markup:
-    """Return a template of the set, filled."""
+    """Return a template of ``templates``, filled in."""
     return Markup(_templates().get_template(template).render(content))
 
 
 def macro(name: str, *content: Any) -> Markup:
-    """Return a macro of ``parts.html``, filled."""
+    """Return a macro of ``parts.html``, filled in."""
     return Markup(getattr(_templates().get_template("parts.html").module, name)(*content).strip())
 
 

@@ -87,7 +87,7 @@ def protection_words(card: ReportCard, unit: str = "", names: Mapping[str, str] 
 
 
 def _best(best: BestScore, like: SettingCard, unit: str) -> Markup:
-    """Return how attacks fare on the noise with the highest score, compared with the setting of the same variance."""
+    """Return how attacks do on the noise with the highest score, compared with the setting of equal variance."""
     own = {each.name: each.value for each in like.attacks}
     rows = [[each.name, each.metric, _number(each.value), _number(own.get(each.name))] for each in best.attacks]
     scored = like.limit.privacy if like.limit else None

@@ -149,7 +149,7 @@ def _expires(body: dict[str, Any], now: Instant) -> Instant | None:
 
 
 def show_node(call: Call) -> Plain:
-    """Return the node and the campaign that a node's token is for."""
+    """Return the node to which a token belongs, and its campaign."""
     campaign = call.service.campaign_of(call.tx, call.who.campaign or 0) if call.who else call.campaign()
     return {"node": call.tx.node_name(call.subject), "campaign": campaign.public}
 

@@ -118,7 +118,7 @@ class Intake:
 
 
 def _check_topic(tx: Transaction, producer: str, token: str) -> None:
-    """Refuse a producer's token on another producer's topic. `report_decisions` does all other checks of it."""
+    """Refuse a producer's token on another producer's topic. `report_decisions` makes all other checks of the token."""
     who = tx.identities([token]).get(token)
     if who is not None and who.role == "producer" and tx.producer(who.subject).public != producer:
         raise forbidden("this topic is another producer's")

@@ -195,9 +195,9 @@ class Model:
         return float(z @ z / 2 + np.log(np.diag(root)).sum() + _prior(away))
 
     def estimates(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return mean, deviation and 95 % interval around the mean of y without its noise.
+        """Return the mean, the deviation and the 95 % interval of y without its noise, for each period.
 
-        They are averaged over the posterior of a, l, b and c.
+        They are averaged over the posterior of a, l, b and c. The interval is relative to the mean.
         """
         thetas, weights, odd = self._posterior()
         kept = weights > 1e-3 * weights.max()

@@ -30,7 +30,10 @@ RATES = tuple(2.0**power for power in range(-3, 11))
 
 @dataclass(frozen=True)
 class Suspect:
-    """A flagged producer. ``chance`` is an upper bound for an honest one, for any readings; None without proof."""
+    """A flagged producer. ``chance`` bounds the probability of such reports from an honest one; None without proof.
+
+    The bound holds for any readings.
+    """
 
     producer: int
     setting: str

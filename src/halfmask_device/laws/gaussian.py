@@ -13,8 +13,8 @@ from halfmask_device.random_bits import Bits
 class DiscreteGaussian(Inverted):
     """P(k) = exp(-k^2 / (2 scale^2)) / Z, with Z the sum over all k.
 
-    At scales above `WIDE` steps probabilities are taken from the continuous law, tails from half way between steps.
-    They are right to 1e-6.
+    At scales above `WIDE` steps, probabilities and tails are those of the continuous law, with tails starting half a
+    step before n. They are right to 1e-6.
     """
 
     def __init__(self, scale: Fraction) -> None:

@@ -1,6 +1,6 @@
-"""What databases share: one of their tables is read, or a query that the database runs.
+"""The base classes of databases: one of their tables is read, or a query that the database runs.
 
-Drivers that give rows as Python objects (DB-API 2.0) are read some rows at a time, as Arrow batches.
+Drivers that return rows as Python objects (DB-API 2.0) are read some rows at a time, as Arrow batches.
 """
 
 from abc import abstractmethod
@@ -84,7 +84,7 @@ class Tables(Format):
 
 
 class RowDatabase(Tables):
-    """A database that such a driver reads. ``names`` is the query for the names of its tables."""
+    """A database whose driver returns rows as Python objects. ``names`` is the query for the names of its tables."""
 
     names: str
     remedy: str

@@ -150,7 +150,7 @@ class Explorer:
     def mix(self, view: View, text: str) -> dict[str, Any]:
         """Return median and range of privacy and utility of one mix, such as ``A=0.3,B=0.2,N=0.5``.
 
-        Users are assigned to the settings ten times at random.
+        They are taken over ten random assignments of the users to the settings.
         """
         with self._lock:
             menu, profile, said = self._menu(view), self._profile(), parse_shares(text)

@@ -190,7 +190,10 @@ def _reached(work: str) -> Iterator[None]:
 
 @contextmanager
 def _plainly() -> Iterator[None]:
-    """Translate drivers' errors to those of the store. A violated constraint is a bug and is raised as it is."""
+    """Translate drivers' errors to those of the store.
+
+    A violated constraint is a bug, so its error is not translated.
+    """
     try:
         yield
     except OperationalError as error:
