@@ -90,7 +90,7 @@ def at_most(chance: float) -> str:
 
 
 def _size(change: float, card: ReportCard) -> str:
-    """Return a change exactly, with its unit."""
+    """Return a change with its unit, without rounding."""
     return f"{number_text(change)} {card.about.unit}".strip()
 
 

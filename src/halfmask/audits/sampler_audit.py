@@ -225,11 +225,11 @@ def neighbouring_cells(setting: PrivacySetting, step: float, change: int) -> Los
 
 
 def misfit_of(draws: IntArray, masses: FloatArray, confidence: float = CONFIDENCE) -> Misfit | None:
-    """Return the set of the list whose share of draws differs most from its probability, beyond chance; None if none
-    does.
+    """Compare draws of k with the law's probabilities on a fixed list of sets, and return the set that differs most.
 
-    ``masses`` are P(k) for k = -K..K. Each set's count is binomial, and is compared with its exact interval
-    (Clopper-Pearson) at an equal share of the risk. A correct sampler fails with probability at most 1 - confidence.
+    None if chance explains all differences. ``masses`` are P(k) for k = -K..K. Each set's count is binomial, and is
+    compared with its exact interval (Clopper-Pearson) at an equal share of the risk. A correct sampler fails with
+    probability at most 1 - confidence.
     """
     middle, n = len(masses) // 2, len(draws)
     k = np.arange(-middle, middle + 1)

@@ -38,7 +38,7 @@ def recognised_shares(evidence: Evidence, deviations: FloatArray) -> FloatArray:
 
 
 def recognised_if_known(evidence: Evidence | None, deviations: Sequence[float | None]) -> list[float | None]:
-    """Return `recognised_shares` of these deviations; None without readings at hand, or without a deviation."""
+    """Return `recognised_shares` of these deviations; None without readings, or if a deviation is unknown."""
     if evidence is None or evidence.resolution != "readings":
         return [None] * len(deviations)
     found = recognised_shares(evidence, np.array(deviations, float))

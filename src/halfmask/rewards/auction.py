@@ -162,7 +162,9 @@ def _lottery(steps: _Steps, taken: FloatArray, shape: tuple[int, ...]) -> FloatA
 
 @dataclass(frozen=True, eq=False)
 class PrivacyPurchase:
-    """Ghosh and Roth's purchase: the producers whose data is used, their epsilon, and what each is paid."""
+    """Ghosh and Roth's purchase: the producers whose data is used, their common epsilon, and the payment
+    to each of them.
+    """
 
     bought: IntArray
     epsilon: float

@@ -143,7 +143,7 @@ class Market:
     def problem(
         self, people: Producers, end: End, target: float, least_privacy: float | None, *, honest: bool
     ) -> Problem:
-        """Return the search problem, in units per producer and report."""
+        """Return the search problem for a target of kind ``end``, in units per producer and report."""
         ratios = least_ratios(self.information, self.most) if honest else None
         if end == "budget":
             budget, error = target / self.scale, None

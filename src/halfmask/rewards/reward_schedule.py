@@ -86,9 +86,11 @@ def schedule(
     seed: int = 7,
     other_data: bool = False,
 ) -> Schedule:
-    """Return rewards that spend at most ``target`` per period, keep the total within it, or reach that utility.
+    """Return rewards that meet the target best, with and without honest prices.
 
-    ``end``            which of the three the target is
+    ``end``            kind of the target: "budget", "within" or "utility"
+    ``target``         money per period, largest share of the truth by which the total may be off, or the paper's
+                       utility
     ``producers``      number of producers asked; default: those of the profile
     ``least_privacy``  least average privacy of those who take part
     ``uncertain``      optimise over draws of the model's parameters

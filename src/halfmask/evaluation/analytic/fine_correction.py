@@ -63,7 +63,10 @@ class FineGrid:
         self._transforms: dict[int, npt.NDArray[np.complex128]] = {}
 
     def entropies(self, law: Mechanism, setting: FloatArray, n: FloatArray, keep: float) -> FloatArray:
-        """Return the expected entropy for each number of errors; a share ``keep`` of errors is not always 0."""
+        """Return the expected entropy for each number of errors ``n``.
+
+        ``keep`` is the share of errors that the noise can change; the others are always 0.
+        """
         p, holds = self.law(law, setting)
         p = keep * p
         p[0] += 1 - keep
