@@ -1,6 +1,4 @@
-"""Behaviour of devices with a setting on their lattice: whether they accept it, and whether they draw
-the right noise.
-"""
+"""Test of a setting on the devices' lattice: whether devices accept it, and whether they draw the right noise."""
 
 import numpy as np
 

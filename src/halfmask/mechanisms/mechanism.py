@@ -155,7 +155,7 @@ class Mechanism(ABC):
         return np.asarray((1 - self.cdf(np.array([parameters]), y)[0]) / 2)
 
     def quantile(self, parameters: FloatArray, u: FloatArray) -> FloatArray | None:
-        """Return psi of one setting as an increasing function of U in (0, 1), or None if not implemented."""
+        """Return psi of one setting as an increasing function of U in (0, 1); None if not implemented."""
         return None
 
     def sample(self, parameters: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:

@@ -76,10 +76,10 @@ def shown(setting: PrivacySetting, reading: float, step: float | None = None) ->
 
 
 def _shown_on(step: float, setting: PrivacySetting, reading: float, y: float) -> tuple[float, float]:
-    """Return the range of a device's report: the reading on the lattice, minus and plus a number of steps.
+    """Return the range of a device's report: the reading rounded to the lattice, minus and plus a number of steps.
 
-    The number is the smallest for which the report lies in the range 8 times out of 10. ``y`` is the quantile of the
-    continuous law; on a fine lattice it is only rounded to steps.
+    It is the smallest number with which the range contains the report 8 times out of 10. ``y`` is the quantile of the
+    continuous law; on a fine lattice, y is only rounded to steps.
     """
     unit = Fraction(number_text(step))
     place, around = math.floor(Fraction(reading) / unit + Fraction(1, 2)), round(y / step)

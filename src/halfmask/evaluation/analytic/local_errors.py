@@ -99,9 +99,11 @@ class LocalErrors:
         self.exact = self._grid(z.share[self.single]) if len(self.single) else None
 
     def correction(self, law: Mechanism, parameters: FloatArray) -> Correction | None:
-        """Return the correction of the entropy by a finer grid for these settings; None for noise without a bound.
+        """Return a function that computes the correction of the entropy by a finer grid; None for noise without a
+        bound.
 
-        Its columns are numbers of errors for the average law of z, then the subsets `of_few_values`.
+        The function maps settings to an array with a row per setting. Its first columns are for several numbers of
+        errors under the average law of z, the others for the subsets `of_few_values`.
         """
         if not np.isfinite(law.support(parameters)).all():
             return None
