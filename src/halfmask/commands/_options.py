@@ -54,7 +54,7 @@ else:  # the types of the command line; Python also takes the object itself
 
 
 def _whole(_: Any, tokens: Sequence[Any]) -> int:
-    """Return a whole number as it is written; without this, 48.5 would be rounded."""
+    """Parse a whole number from text. Without this function, 48.5 would be rounded silently."""
     try:
         return int(tokens[0].value)
     except ValueError as error:

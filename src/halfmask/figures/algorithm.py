@@ -279,9 +279,9 @@ def _winner_points(data: Algorithm) -> Spec:
 
 
 def _side(data: Algorithm, place: int, before: int | None) -> str:
-    """Return the side of the mark on which a name has room.
+    """Return the side of a mark on which its name has room.
 
-    It is below if the one before is about as high, and never beyond the edge.
+    It is below the mark if the name before is at about the same height, and it never crosses the edge.
     """
     level = before is not None and abs(data.utility[place] - data.utility[before]) < NEAR
     return f"{'bottom' if level else 'top'} {'right' if data.privacy[place] < NEAR_EDGE else 'center'}"

@@ -35,13 +35,13 @@ class Scale:
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """All samples of all settings of a study.
+    """All samples of all settings of a study: S settings, and K samples of each.
 
-    ``settings``, ``mechanisms``, ``parameters``  of each of S settings
-    ``users``              of each of K samples, the same for every setting; all 0 in a summary, if sizes are pooled
-    ``metrics``            (S, K, 6)
+    ``settings``, ``mechanisms``, ``parameters``  (S,) the setting, its mechanism and its parameters
+    ``users``              (K,) the number of users, equal for all settings; 0 if a summary pools all sizes
+    ``metrics``            (S, K, 6) the six error metrics
     ``kept``               (S,) whether the setting keeps the constraint
-    ``privacy``, ``utility``  (S, K); meaningful if kept
+    ``privacy``, ``utility``  (S, K) the scores; meaningful only if the setting keeps the constraint
     ``scores``             (S,) medians and tenth percentiles by the names in `SCORES`; NaN if not kept
     """
 

@@ -242,7 +242,10 @@ def _sides(texts: Sequence[str], places: FloatArray) -> list[str]:
 
 
 def one_label_each(names: Sequence[str], x: FloatArray | Sequence[float], y: FloatArray | Sequence[float]) -> list[str]:
-    """Return a label for each place; of several places too close to be distinguished, the first has all names."""
+    """Return a label for each place.
+
+    If places are too close to be distinguished, the first is labelled with all names.
+    """
     labels: list[str] = []
     for number, (name, *at) in enumerate(zip(names, x, y, strict=True)):
         near = (k for k in range(number) if labels[k] and max(abs(at[0] - x[k]), abs(at[1] - y[k])) < NEAR)

@@ -7,7 +7,7 @@ from halfmask.pages.page_parts import Markup, html_table, joined_markup, paragra
 
 
 def sharing_section(days: SimulatedDays, unit: str = "") -> Markup:
-    """Return what the service published on each day of sharing.csv."""
+    """Return the section with what the service published on each day of sharing.csv."""
     most = max(sum(counts) for counts in zip(*days.producers.values(), strict=True))
     of = f", each reading in {unit}" if unit else ""
     return joined_markup(

@@ -69,7 +69,7 @@ class Campaign:
 
     @cached_property
     def every(self) -> Instant:
-        """Return the time between two instants for which reports are taken; 0 if reports may be of any time."""
+        """Return the interval between the times for which reports are taken; 0 if reports may be of any time."""
         return int(self.terms.get("every_minutes") or 0) * MINUTE
 
     @cached_property

@@ -71,7 +71,7 @@ class Simulation:
         self.crowds: list[Ask] = []
 
     def _size(self) -> float:
-        """Return the mean |s| over some producers. A consumer would know it from a profile."""
+        """Return the mean |s| over some producers. A real consumer would take it from a profile."""
         drawn = self.world.readings[:: max(1, len(self.world.readings) // 50)]
         return float(np.mean([abs(float(v)) for user in drawn for day in user for _, v in day]))
 

@@ -29,7 +29,7 @@ _MINUTE = 60_000_000
 
 
 class Cer(Csv):
-    """The trial's files. Their layout and their columns are fixed."""
+    """The trial's files, whose layout and columns are fixed."""
 
     kind = "files of the Irish smart meter trial"
     options = frozenset({"encoding"})

@@ -19,7 +19,7 @@ _TABLES = """SELECT schema_name, table_name FROM duckdb_tables() WHERE database_
 
 
 class DuckDBFile(Tables):
-    """A table, a view or a query."""
+    """A database file of DuckDB, of which one table or view is read, or the result of a query."""
 
     kind = "DuckDB"
     extensions = (".duckdb", ".ddb")

@@ -9,7 +9,7 @@ _PORT = 3306
 
 
 class MySqlServer(RowDatabase):
-    """A table or a query."""
+    """A MySQL or MariaDB server, of which one table is read, or the result of a query."""
 
     kind = "MySQL and MariaDB"
     addresses = ("mysql://", "mariadb://")

@@ -21,7 +21,7 @@ _TABLES = """SELECT table_schema, table_name FROM information_schema.tables
 
 
 class Postgres(Tables):
-    """A table, a view or a query."""
+    """A PostgreSQL server, of which one table or view is read, or the result of a query."""
 
     kind = "PostgreSQL"
     addresses = ("postgresql://", "postgres://")

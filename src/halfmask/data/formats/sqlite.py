@@ -12,7 +12,7 @@ _FRACTIONS = ("REAL", "FLOA", "DOUB", "NUMERIC", "DECIMAL")
 
 
 class SqliteFile(RowDatabase):
-    """A table, a view or a query."""
+    """A SQLite file, of which one table or view is read, or the result of a query."""
 
     kind = "SQLite"
     extensions = (".sqlite", ".sqlite3", ".db")
