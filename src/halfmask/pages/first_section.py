@@ -72,7 +72,10 @@ def why_dangerous(entry: MenuSetting, asked: Question | None = None, card: Repor
 
 
 def _whose(id: str, inputs: ResultsFolder, menu: Menu | None) -> str:
-    """Return a setting's name, with its menu's name if both menus have such a setting."""
+    """Return a setting's name with its menu: a level of the offer, or a setting of the paper's menu.
+
+    If there is no offer, the menu is not named.
+    """
     if menu is inputs.offer:
         return f"Level {id} of the offer"
     return f"Paper {id.removeprefix(PAPER)}" if inputs.offer else f"Setting {id}"
@@ -175,7 +178,11 @@ def _bare(menu: Menu) -> float | None:
 
 
 def _from_weeks(menu: Menu, card: ReportCard | None) -> str:
-    """Return in words how much more many days reveal than one, with and without masks, as the card has it."""
+    """Return in words what share of producers half of their readings link, without noise and under two levels.
+
+    These are the lightest and the strongest level, as far as the card has them; empty if it lacks the share without
+    noise.
+    """
     linked = {each.id: each.found("re-identification") for each in card.cards} if card else {}
     shares = {id: found.value for id, found in linked.items() if found and found.value is not None}
     ends = [f"{percent(shares[id])} under {id}" for id in (menu.ids[0], menu.ids[-2]) if id in shares]

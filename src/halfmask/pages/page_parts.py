@@ -87,7 +87,7 @@ def html_table(
     """Return a table that scrolls if the page is narrow.
 
     ``numbers``  the columns that are aligned to the right
-    ``kinds``    the rows' classes
+    ``kinds``    style classes of other columns
     """
     width = max(map(len, rows), default=len(headings))
     classes = ["number" if column in numbers else (kinds or {}).get(column, "") for column in range(width)]

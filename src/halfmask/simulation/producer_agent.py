@@ -210,7 +210,7 @@ class ProducerAgent:
 
 
 def unreliable(transport: Transport, chance: float, rng: np.random.Generator) -> Transport:
-    """Return a transport that loses a share of messages: half of them requests, half of them responses."""
+    """Return a transport that loses a share of reports: half of these before, half after they reach the service."""
 
     def carry(method: str, address: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
         fate = rng.random() if chance else 1.0
