@@ -124,7 +124,7 @@ def _menu(places: dict[str, tuple[float, float]], texts: list[str], sides: list[
 
 
 def _look(name: str) -> dict[str, Any]:
-    """Return the look of a curve: the limit in ink, the paper's mechanisms as in all figures, others unlike these."""
+    """Return the look of a curve: the limit in ink, others by their place in a fixed order that includes the menu."""
     if name == LIMIT:
         return {"color": INK, "linestyle": "-", "linewidth": 2.4}
     order = [*FAMILIES[:2], "menu", *FAMILIES[2:]]

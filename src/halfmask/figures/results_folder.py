@@ -45,7 +45,7 @@ def paper_card(card: ReportCard) -> ReportCard:
 
 
 def paper_mix(mix: Mix) -> Mix:
-    """Return mixes with their settings called paper A and so on, by the setting that has most users."""
+    """Return the mixes with their dominant settings called paper A and so on; figures do not use the other names."""
     place = mix.table.schema.get_field_index("dominant")
     names = [None if id is None else paper_name(id) for id in mix.table["dominant"].to_pylist()]
     return replace(mix, table=mix.table.set_column(place, "dominant", pa.array(names, pa.string())))
