@@ -340,9 +340,10 @@ class _Tables:
 
 
 def _values(column: pa.Array) -> tuple[FloatArray, Bits, int]:
-    """Return the numbers in memory, one bit per number (1 if not null; empty if none is), and the first bit's position.
+    """Return the numbers in memory, a bit per number that is 0 for null, and the position of the first bit.
 
-    Filling nulls with NaN would copy every value, which costs more than counting them.
+    If no number is null, there are no bits. Filling nulls with NaN would copy every value, which costs more than
+    counting.
     """
     validity, data = column.buffers()
     values = np.frombuffer(data, np.float64, len(column), column.offset * 8) if len(column) else np.zeros(0)

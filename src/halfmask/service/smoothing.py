@@ -90,7 +90,7 @@ def known(number: int, entry: Plain) -> Known | None:
 
 
 def blocks(wanted: Iterable[int]) -> list[range]:
-    """Return the latest `MOST_BLOCKS` blocks of numbers that contain periods that are wanted."""
+    """Return the latest `MOST_BLOCKS` blocks of period numbers that contain a wanted period."""
     latest = sorted({number // BLOCK for number in wanted})[-MOST_BLOCKS:]
     return [range(block * BLOCK, (block + 1) * BLOCK) for block in latest]
 
@@ -98,7 +98,7 @@ def blocks(wanted: Iterable[int]) -> list[range]:
 def best_sums(found: Mapping[int, Known], seasons: int, asked: Iterable[range]) -> dict[int, Plain]:
     """Return the best estimates of the sums of the periods in some blocks, by number.
 
-    A period is left out if too few others are near it.
+    They are estimated from each block and the periods near it; a block with too few of these has none.
     """
     sums = dict[int, Plain]()
     for block in asked:

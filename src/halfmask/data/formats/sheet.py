@@ -75,7 +75,7 @@ def _pick(file: str, names: Sequence[str], asked: str | None, book: Any) -> tupl
 
 
 def _trimmed(row: Sequence[Any]) -> Iterable[Any]:
-    """Return a row of a title or footer without the empty cells at its end; a row of readings is returned unchanged."""
+    """Return only the first cell of a row in which no other is filled (a title or footer); else the row unchanged."""
     filled = [i for i, cell in enumerate(row) if cell not in ("", None)]
     return row[:1] if filled == [0] and len(row) > 1 else row
 
