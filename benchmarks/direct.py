@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from halfmask.arrays import FloatArray
 from halfmask.data.open_panel import open_panel
 from halfmask.evaluation.aggregates import aggregate
-from halfmask.evaluation.direct.readings import gather
-from halfmask.evaluation.direct.sample import LocalEngine, SampleQuestion
+from halfmask.evaluation.direct.masked_sample import LocalEngine, SampleQuestion
+from halfmask.evaluation.direct.sorted_readings import gather
 from halfmask.evaluation.metrics import global_error, summary
 from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.setting import PrivacySetting

@@ -15,7 +15,7 @@ FLOW = [
         "files",
         "results",
         "streams",
-        "merging",
+        "mergeable",
         "plain",
         "data",
         "profiles",

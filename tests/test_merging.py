@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from halfmask.evaluation.direct.sample_state import LocalState
-from halfmask.merging import Mergeable, merged
+from halfmask.mergeable import Mergeable, merged
 from halfmask.profiles.profile import Profile
 from halfmask.service.cells import plain_cells, read
 from halfmask_device.protocol import Cell

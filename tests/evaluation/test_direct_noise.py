@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from halfmask.arrays import FloatArray
-from halfmask.evaluation.direct.sample import PIECE, NoiseStream, mask_piece
+from halfmask.evaluation.direct.masked_sample import PIECE, NoiseStream, mask_piece
 from halfmask.mechanisms.setting import PrivacySetting
 from tests.statistics import fair_coin, ks_one_sample, share
 

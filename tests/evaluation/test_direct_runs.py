@@ -17,7 +17,7 @@ from halfmask.data.engines import duckdb as duckdb_engine
 from halfmask.data.open_panel import open_panel
 from halfmask.errors import FileFormatError, OptionError, SettingError, SourceError
 from halfmask.evaluation.aggregates import aggregate
-from halfmask.evaluation.direct import readings
+from halfmask.evaluation.direct import sorted_readings
 from halfmask.evaluation.direct.run import evaluate_direct
 from halfmask.evaluation.direct.sample_state import LocalState
 from halfmask.evaluation.error_decay import decay_exponent
@@ -33,7 +33,7 @@ KINDS = ("laplace:0.5", "sine:0.5,0.5", "gaussian:3", "geometric:0.5,0.1", "micr
 def small_blocks() -> Iterator[None]:
     """So that a small panel has several."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(readings, "BLOCK", 2**12)
+        patch.setattr(sorted_readings, "BLOCK", 2**12)
         yield
 
 
@@ -41,7 +41,7 @@ def small_blocks() -> Iterator[None]:
 def large() -> Case:
     """Several blocks: 60 users x 576 readings."""
     made = household(users=60, days=24, step=1)
-    assert len(np.unique(readings.block_of_row(made.profile))) > 5
+    assert len(np.unique(sorted_readings.block_of_row(made.profile))) > 5
     return made
 
 
@@ -319,7 +319,7 @@ np.save(sys.argv[2], found)
 
 def test_killed_and_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """SIGKILL once results are there, then again to the end: the array of a run in this process that was left alone."""
-    monkeypatch.setattr(readings, "BLOCK", 2**16)  # as it is in other processes
+    monkeypatch.setattr(sorted_readings, "BLOCK", 2**16)  # as it is in other processes
     root = Path(__file__).parent.parent.parent
 
     def start(folder: str, output: str) -> subprocess.Popen[bytes]:

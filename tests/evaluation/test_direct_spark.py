@@ -9,7 +9,7 @@ import pytest
 
 from halfmask.data.open_panel import open_panel
 from halfmask.errors import SourceError
-from halfmask.evaluation.direct import readings
+from halfmask.evaluation.direct import sorted_readings
 from halfmask.evaluation.direct.run import evaluate_direct
 from halfmask.evaluation.metrics import ErrorFunction
 from halfmask.evaluation.sampling import Subset, draw_subsets
@@ -25,9 +25,9 @@ KINDS = ("laplace:0.5", "sine:0.5,0.5", "microaggregate:3", "relative-gaussian:0
 def case() -> Iterator[Case]:
     """A small panel of several blocks."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(readings, "BLOCK", 2**12)
+        patch.setattr(sorted_readings, "BLOCK", 2**12)
         made = household(users=20, days=60, step=2)
-        assert len(np.unique(readings.block_of_row(made.profile))) > 2
+        assert len(np.unique(sorted_readings.block_of_row(made.profile))) > 2
         yield made
 
 

@@ -15,9 +15,9 @@ import pytest
 
 from halfmask.service.cells import merge
 from halfmask.service.clock import system_clock
+from halfmask.service.merged_cells import others, own_cells
 from halfmask.service.service import Service
 from halfmask.service.storage.sql_store import open_store
-from halfmask.service.versioned_cells import others, own_cells
 from halfmask_device.http_client import urllib_transport
 from tests.service.links import Faulty
 from tests.service.process import Served, init

@@ -314,13 +314,13 @@ def test_a_planted_double_count_is_found(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_the_sums_alone_find_a_planted_double_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One report in fifty is added up twice when a period closes; all answers to producers are right."""
-    from halfmask.service import versioned_cells
+    from halfmask.service import merged_cells
 
     def twice(reports: Any) -> Any:
         rows = list(reports)
         return count([row for number, row in enumerate(rows) for _ in range(2 if number % 50 == 0 else 1)])
 
-    count = versioned_cells.count
-    monkeypatch.setattr(versioned_cells, "count", twice)
+    count = merged_cells.count
+    monkeypatch.setattr(merged_cells, "count", twice)
     with pytest.raises(AssertionError):
         run(tmp_path, 1, 300)

@@ -217,7 +217,7 @@ def _read(panel: "Panel", profile: Profile, users: int) -> "pa.Table":
     """Return user, time and value of the sampled users within the stretch of time."""
     import narwhals as nw
 
-    from halfmask.evaluation.direct.readings import usable_frame  # here, because numba takes long to import
+    from halfmask.evaluation.direct.sorted_readings import usable_frame  # here, because numba takes long to import
 
     frame = usable_frame(panel, profile).with_columns(user=nw.col("user").cast(nw.String))
     _check_same(panel, panel.collect(frame.select(nw.len().alias("n"), nw.col("value").sum().alias("sum"))), profile)

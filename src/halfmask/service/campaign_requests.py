@@ -7,6 +7,7 @@ from typing import Any
 from halfmask.service.campaign import Campaign, check_campaign, check_rewards, check_whole
 from halfmask.service.cells import check_cells, plain_cells
 from halfmask.service.estimates_on_request import parse_question
+from halfmask.service.merged_cells import shut
 from halfmask.service.period_calendar import Span
 from halfmask.service.period_closing import chosen, close_on_request, closed_of, periods, with_smoothed
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
@@ -17,7 +18,6 @@ from halfmask.service.storage.ledger_rows import EntryRow
 from halfmask.service.storage.sql_store import Transaction
 from halfmask.service.storage.tables import Plain
 from halfmask.service.tokens import new_name
-from halfmask.service.versioned_cells import shut
 from halfmask_device.instants import instant_text
 
 ALWAYS = -(2**62)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from halfmask.merging import merged
+from halfmask.mergeable import merged
 from halfmask.service.campaign import Campaign
 from halfmask.service.campaign_noise import LatticeNoise, cell_width
 from halfmask.service.cells import Cells
@@ -92,7 +92,7 @@ def estimates(campaign: Campaign, cells: Cells, *, closed: bool = True) -> Plain
     Two successive snapshots of a period that is not ``closed`` may differ by a single producer of one setting. So
     nothing in them depends on single settings.
     """
-    total = _total(cells)
+    total = total_cell(cells)
     if not total.reports:
         return {"sum": None, "mean": None, "variance": None}
     unit, n = campaign.lattice.unit, total.reports
@@ -114,7 +114,7 @@ def _counts(campaign: Campaign, cells: Cells) -> dict[LatticeNoise, int]:
     return counts
 
 
-def _total(cells: Cells) -> Cell:
+def total_cell(cells: Cells) -> Cell:
     return merged(cells.values(), Cell())
 
 
@@ -146,26 +146,3 @@ def each_shown(campaign: Campaign, cells: Cells) -> bool:
     They may if every setting has at least the least cohort of producers.
     """
     return all(cell.producers >= campaign.least for cell in cells.values())
-
-
-def period_entry(campaign: Campaign, key: str, state: str, cells: Cells) -> Plain:
-    """Return a period as the consumer sees it. Below the least cohort only its name and state are shown."""
-    total = _total(cells)
-    if total.producers < campaign.least:
-        return withheld_entry(key, state, f"fewer than {campaign.least} producers")
-    settings = {name: {"reports": cell.reports, "producers": cell.producers} for name, cell in cells.items()}
-    return {
-        "period": key,
-        "state": state,
-        "reports": total.reports,
-        "producers": total.producers,
-        "settings": settings,
-        **estimates(campaign, cells, closed=state == "closed"),
-        "smoothed": None,
-        "withheld": None,
-    }
-
-
-def withheld_entry(key: str, state: str, why: str) -> Plain:
-    nothing = dict.fromkeys(("reports", "producers", "settings", "sum", "mean", "variance", "smoothed"))
-    return {"period": key, "state": state, **nothing, "withheld": why}

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 
 from halfmask.service.campaign import Campaign
 from halfmask.service.cells import merge, plain_cells
-from halfmask.service.estimates import period_entry, withheld_entry
+from halfmask.service.merged_cells import FEW, MANY, agreed, empty, note, others, own_cells
 from halfmask.service.period_calendar import Span
+from halfmask.service.period_entry import period_entry, withheld_entry
 from halfmask.service.refusal import Refusal, not_found, unfit
 from halfmask.service.storage.period_rows import ClosedRow
 from halfmask.service.storage.sql_store import Transaction
 from halfmask.service.storage.tables import Plain
-from halfmask.service.versioned_cells import FEW, MANY, agreed, empty, note, others, own_cells
 from halfmask_device.instants import Instant
 
 

@@ -20,8 +20,8 @@ from halfmask.errors import OptionError
 from halfmask.evaluation.aggregates import aggregate as aggregate_named
 from halfmask.evaluation.aggregates import own_value
 from halfmask.evaluation.direct.checkpoint import Checkpoint, describe
-from halfmask.evaluation.direct.readings import gather
-from halfmask.evaluation.direct.sample import LocalEngine, Outcome, SampleQuestion
+from halfmask.evaluation.direct.masked_sample import LocalEngine, Outcome, SampleQuestion
+from halfmask.evaluation.direct.sorted_readings import gather
 from halfmask.evaluation.metrics import (
     ErrorFunction,
     Summary,

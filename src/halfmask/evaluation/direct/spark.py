@@ -23,9 +23,9 @@ from halfmask.data.panel import Panel
 from halfmask.errors import SourceError
 from halfmask.evaluation.aggregates import PeriodSums, value_of
 from halfmask.evaluation.direct.compiled_loops import PeriodArray
-from halfmask.evaluation.direct.readings import ReadingsBlock, block_of_row, scales, usable_frame
-from halfmask.evaluation.direct.sample import Outcome, SampleQuestion, mask_block
+from halfmask.evaluation.direct.masked_sample import Outcome, SampleQuestion, mask_block
 from halfmask.evaluation.direct.sample_state import LocalState, RunningPeriods
+from halfmask.evaluation.direct.sorted_readings import ReadingsBlock, block_of_row, scales, usable_frame
 from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.periods import Period

@@ -10,8 +10,8 @@ import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.evaluation.aggregates import Aggregate, value_of
-from halfmask.evaluation.direct.readings import Readings, ReadingsBlock
 from halfmask.evaluation.direct.sample_state import GatheredPeriods, LocalState, Periods, RunningPeriods
+from halfmask.evaluation.direct.sorted_readings import Readings, ReadingsBlock
 from halfmask.evaluation.metrics import ErrorFunction, Summary
 from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.mechanism import Words
