@@ -1,8 +1,7 @@
 """Times of readings: normalize how a time is written, find the day whose key masks it, and read it in a time zone."""
 
 import re
-from datetime import UTC, date, datetime
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from datetime import UTC, date, datetime, tzinfo
 
 from halfmask_device.errors import ReadingError
 from halfmask_device.instants import at, of_datetime
@@ -98,11 +97,18 @@ def day_of(text: str) -> int:
     return date.fromisoformat(text).toordinal() - _EPOCH
 
 
+def _zone(name: str) -> tzinfo:
+    """Return the time zone of a name. Raise a KeyError or a ValueError if the device does not have it."""
+    from zoneinfo import ZoneInfo  # here, since masking without a campaign does not need it
+
+    return ZoneInfo(name)
+
+
 def aligned(when: int, zone: str, minutes: int) -> bool:
     """Return whether an instant is a whole multiple of ``minutes`` after the hour, in the campaign's time zone."""
     try:
-        local = at(when).astimezone(ZoneInfo(zone))
-    except (ZoneInfoNotFoundError, ValueError):
+        local = at(when).astimezone(_zone(zone))
+    except (KeyError, ValueError):
         local = at(when)  # no time zones on this device: UTC here, and the service checks again
     return not (local.minute % minutes or local.second or local.microsecond)
 
@@ -128,8 +134,8 @@ def _local(found: datetime, zone: str | None, place: str) -> datetime:
             place=place.partition(":")[0],
         )
     try:
-        of = ZoneInfo(zone)
-    except (ZoneInfoNotFoundError, ValueError) as error:
+        of = _zone(zone)
+    except (KeyError, ValueError) as error:
         raise ReadingError(
             f"{place} has no offset, and this device has no time zones: add one, like Z",
             kind="offset",

@@ -320,7 +320,7 @@ def test_the_sums_alone_find_a_planted_double_count(tmp_path: Path, monkeypatch:
         rows = list(reports)
         return count([row for number, row in enumerate(rows) for _ in range(2 if number % 50 == 0 else 1)])
 
-    count = merged_cells.count
-    monkeypatch.setattr(merged_cells, "count", twice)
+    count = merged_cells.count_reports
+    monkeypatch.setattr(merged_cells, "count_reports", twice)
     with pytest.raises(AssertionError):
         run(tmp_path, 1, 300)
