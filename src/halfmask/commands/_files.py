@@ -82,7 +82,7 @@ def put_csv(file: TextIO, rows: Iterable[Iterable[object]]) -> None:
 def read_csv(path: Path | str, columns: Sequence[str]) -> list[tuple[str, dict[str, str]]]:
     """Return the rows of a table: the place of each in words, and its cells by column.
 
-    Raise an error if a column is missing.
+    Raise an error if a column is missing, or if a row has another number of cells than the headings.
     """
     from halfmask.choice.requirements import read_rows
 

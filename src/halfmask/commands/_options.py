@@ -144,7 +144,7 @@ class Options:
         return [Path(each) for each in named if isinstance(each, str | os.PathLike)]
 
     def save(self, made: Any, path: Path) -> None:
-        """Write the result to the file that an option names."""
+        """Write the result to ``path``, if the result can be written."""
         if hasattr(made, "write"):
             made.write(path)
 
@@ -235,7 +235,7 @@ def _several(value: Any, types: tuple[Any, ...]) -> bool:
 
 
 def _plain(value: Any, name: str, types: tuple[Any, ...]) -> Any:
-    """Return a value in a form that JSON can hold."""
+    """Return a value in a form that JSON can hold; paths and objects become ``name`` in capitals."""
     if name in SOURCES:
         return Path(value).name if isinstance(value, str | Path) and "://" not in str(value) else name.upper()
     if isinstance(value, bool | int | float | str):
@@ -248,7 +248,7 @@ def _plain(value: Any, name: str, types: tuple[Any, ...]) -> Any:
 
 
 def _spelled(value: Any, name: str) -> str:
-    """Return a value as it is typed on the command line."""
+    """Return a value as it is typed on the command line; for an object that cannot be typed, ``name`` in capitals."""
     if isinstance(value, Mapping):
         return ",".join(f"{key}={number!r}" for key, number in value.items())
     if isinstance(value, list | tuple):

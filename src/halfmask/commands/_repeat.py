@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def command_of(inputs: "ResultsFolder", part: str) -> str:
-    """Return the command line that makes a part of the folder again, or for the first time."""
+    """Return the command line that makes a part of the folder; for the name of no part, that of the report."""
     at = inputs.folder.resolve().name
     profile, study, menu, offer, schedule = (
         f"{at}/{name}"
@@ -65,7 +65,7 @@ def _of_schedule(inputs: "ResultsFolder") -> Mapping[str, Any]:
 
 
 def _source(inputs: "ResultsFolder", at: str) -> str:
-    """Return the name of the readings, without its folders if the file is elsewhere."""
+    """Return the readings' path if they are in the folder, else their name without folders; SOURCE if it is unknown."""
     from halfmask.data.open_panel import Opening
 
     name = Opening.of(inputs.profile.about).source if inputs.profile else None
@@ -119,7 +119,7 @@ def _of_mix(inputs: "ResultsFolder") -> Mapping[str, Any]:
 
 
 def _of_card(card: "ReportCard | None", like: "ReportCard | None") -> Mapping[str, Any]:
-    """Return the options that a card records; if there is no card yet, those of the folder's other card."""
+    """Return the options that a card records; if there is no card yet, those of the folder's other card, if any."""
     from halfmask.audits.audit import GIVEN
 
     found = card or like

@@ -76,7 +76,7 @@ def _counted(options: AggregateOptions, folder: Path) -> "LakeCells":
 
 
 def _streamed(options: AggregateOptions, folder: Path) -> "LakeCells":
-    """Write each batch's cells to a file with the batch's number.
+    """Write each batch's cells to a file with the batch's number, and return the cells of all batches at the end.
 
     A batch that is repeated after a crash replaces its file.
     """

@@ -102,7 +102,7 @@ class Audit(Seeded, MayWrite, Advances):
         return {name: getattr(self, name) for name in named if getattr(self, name)}
 
     def check_together(self) -> None:
-        """Check that there is exactly one thing to audit, and all that its audit needs."""
+        """Raise an error if nothing is to be audited, if options exclude each other, or if one is missing."""
         if self.setting is not None and self.menu is not None:
             raise OptionError("name a menu to audit, or one `setting`, not both")
         if self.setting is None and self.menu is None and self.state is None:
@@ -149,7 +149,7 @@ def audit(options: Audit) -> "ReportCard | Guarantee":
 
 
 def _on_lattice(options: Audit) -> Audit:
-    """Return the options, completed from the device's terms or the campaign."""
+    """Return the options, completed from the device's terms or the campaign; unchanged if neither is named."""
     if options.state is not None:
         from halfmask_device import State
         from halfmask_device.device_state import TERMS

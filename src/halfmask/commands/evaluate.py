@@ -121,7 +121,7 @@ def evaluate(options: Evaluate) -> "Study":
 
 
 def _settings(options: Evaluate) -> "Grid | str":
-    """Return the grid with the single settings and those of a file, as text; ``auto`` if none of these is named."""
+    """Return the grid's text joined with all single settings, or a `Grid` of these alone; ``auto`` if none is named."""
     from halfmask.mechanisms.grid import AUTO, Grid, read_settings
     from halfmask.mechanisms.setting import PrivacySetting
 

@@ -44,7 +44,7 @@ class MixOptions(Seeded, Writes, Advances):
 
 @command(MixOptions, group="Choose")
 def mix(options: MixOptions) -> "Mix":
-    """Return privacy and utility if everyone chooses freely from the menu."""
+    """Return privacy and utility of many mixes of the menu's settings, or of one mix if its shares are named."""
     from halfmask.choice.mix import mix as mix_settings
     from halfmask.choice.mix import parse_shares
 

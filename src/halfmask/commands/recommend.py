@@ -126,7 +126,7 @@ def advice_rows(found: "Recommendation") -> list[list[str]]:
 
 
 def trial_rows(trials: "list[HeldOutTrial]") -> list[list[str]]:
-    """Return a row for each number of readings: how good the advice was for held-out users."""
+    """Return a table, headings first: for each number of readings, how good the advice was for held-out users."""
     head = [
         "readings",
         "users",

@@ -68,7 +68,7 @@ class Reward(Seeded, MayWrite):
 
 @command(Reward, group="Share: service")
 def reward(options: Reward) -> "Schedule":
-    """Return rewards per report for each setting of a menu, honest and as good as a budget allows."""
+    """Return honest rewards per report for each setting of a menu, for a budget, an accuracy or a utility."""
     from halfmask.menus.menu_requirements import parse_share
     from halfmask.rewards.market import End
     from halfmask.rewards.reward_schedule import schedule

@@ -261,7 +261,10 @@ def chosen_menu(options: Simulate, profile: "Profile") -> "Menu":
 
 
 def mixed_utilities(profile: "Profile", menu: "Menu", result: "SimulationResult", seed: int) -> "FloatArray":
-    """Return utilities of `mix` for an average day's shares, each for as many users as took part, drawn at random."""
+    """Return utilities of `mix` for an average day's shares, each for as many users as took part, drawn at random.
+
+    They are a single NaN if nobody took part.
+    """
     import numpy as np
 
     import halfmask

@@ -53,6 +53,6 @@ def main(options: Vote) -> None:
 
 
 def election_rows(found: "Election") -> list[list[str]]:
-    """Return the tally, with the winner and the settings that tied with it."""
+    """Return the tally as a table, headings first, with the winner and the settings that tied with it."""
     marks = {found.winner.id: "wins"} | {id: "tied" for id in found.tied if id != found.winner.id}
     return [["id", "tally", ""]] + [[id, f"{count:g}", marks.get(id, "")] for id, count in found.tally.items()]

@@ -99,7 +99,7 @@ def algorithm_data(samples: Samples, menu: Menu, a_bin: int = ELLIPSES_A_BIN) ->
 
 
 def bin_edges(menu: Menu) -> FloatArray:
-    """Return the edges of the equal bins in which the menu was chosen."""
+    """Return the edges of the equal bins in which the menu was chosen; [0, 1] if the menu records no bins."""
     bins = [*(each.bin for each in menu.settings), *(each.bin for each in menu.empty_bins)]
     widths = [high - low for low, high in bins if high > low]
     return np.linspace(0, 1, round(1 / widths[0]) + 1 if widths else 2)

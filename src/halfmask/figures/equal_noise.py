@@ -70,7 +70,7 @@ def mean_noise(name: str, parameters: list[list[float]]) -> FloatArray:
 
 
 def gap_at_equal_noise(curves: dict[str, NoiseCurve]) -> Difference | None:
-    """Return the difference of the first two mechanisms at equal noise; None if their ranges do not overlap."""
+    """Return the difference of the first two mechanisms by name; None if there is only one, or they do not overlap."""
     names = sorted(curves)[:2]
     if len(names) < 2:
         return None

@@ -37,7 +37,7 @@ def lasting_data(offer: Menu | None, day: int) -> LastingPromises | None:
     """Return the promises for one reading up to a year of days of ``day`` readings each.
 
     They are for the question's change and delta, and every report has new noise. The result is None if the offer is
-    missing, or does not say what its epsilons are about.
+    missing, has no masked level, or does not say what its epsilons are about.
     """
     if offer is None or offer.question is None or len(offer.settings) < 2:
         return None

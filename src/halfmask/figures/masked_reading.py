@@ -35,7 +35,8 @@ class Shown:
 def shown_data(setting: PrivacySetting, reading: float, cells: int = CELLS, unit: str = "") -> Shown | None:
     """Return the distribution, from the noise's law P(|psi| <= y) with equal signs; None if the reading is not masked.
 
-    The edges reach to the largest noise, but at most to three times the range of 8 of 10 noises.
+    Raise a SettingError for a rule, which has no noise law. The edges reach to the largest noise, but at most to
+    three times the range of 8 of 10 noises.
     """
     if setting.kind == "direct" or setting.inner is not None:
         raise SettingError(

@@ -47,7 +47,7 @@ class Offered:
 
 
 def offer_data(offer: Menu | None, paper: Menu | None) -> Offered | None:
-    """Return the figure's data; None if the offer is missing, or either menu does not say what it protects."""
+    """Return the figure's data; None if either menu is missing or lacks its protection, or the offer its question."""
     if offer is None or paper is None or offer.question is None:
         return None
     found = {name: _levels(menu) for name, menu in ((OFFER, offer), (PAPER, paper))}

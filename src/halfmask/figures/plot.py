@@ -199,7 +199,7 @@ class Plot:
         return figure
 
     def interactive(self, caption: str) -> Interactive:
-        """Return the figure for plotly. Of several marks with one name, the first is listed in the legend."""
+        """Return the figure for plotly. The legend lists the first drawn mark of each name."""
         marks = [(number, mark) for number, each in enumerate(self.subplots) for mark in each.marks]
         first = {mark.name: (number, mark) for number, mark in reversed(marks) if mark.name and mark.drawn}
         traces = [

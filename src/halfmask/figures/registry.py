@@ -90,7 +90,7 @@ def drawings(inputs: ResultsFolder) -> Iterator[Drawing]:
 def interactive_figures(inputs: ResultsFolder, *, follows_menu: bool | None = None) -> Iterator[Interactive]:
     """Yield the interactive figures that the folder's parts allow.
 
-    ``follows_menu``: True selects those that follow the menu, False the others.
+    ``follows_menu``: True selects those that follow the menu, False the others, None all.
     """
     for kind in FIGURES:
         if follows_menu is None or kind.follows_menu == follows_menu:

@@ -29,7 +29,7 @@ PAPER = "paper "
 
 
 def paper_name(id: str) -> str:
-    """Return ``paper A`` for A; "none" does not change."""
+    """Return ``paper A`` for A; ``N``, the id of unmasked sharing, does not change."""
     return id if id == NONE_ID or id.startswith(PAPER) else PAPER + id
 
 

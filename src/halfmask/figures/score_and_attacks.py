@@ -44,14 +44,16 @@ def left_of_baseline(found: Finding | None) -> float | None:
 
 
 def left_by_smoothing(found: Finding | None) -> float | None:
-    """Return the error of the median user's readings after smoothing, divided by that of guessing from other users."""
+    """Return the median user's error after smoothing over that of guessing from others, at most 1; None if unknown."""
     if found is None or not found.details.get("rmse_prior"):
         return None
     return min(float(found.details["rmse_smoothed"]) / float(found.details["rmse_prior"]), 1.0)
 
 
 def _unnamed(found: Finding | None) -> float | None:
-    """Return 1 - (named - chance) / (named without noise - chance): 0 if noise changes nothing, 1 at chance."""
+    """Return 1 - (named - chance) / (named without noise - chance), from 0 to 1.
+
+    None if the attack does not apply, or names no more than chance even without noise."""
     if found is None or found.value is None or found.baseline is None:
         return None
     chance, bare = found.baseline, float(found.details["unmasked_top1"])

@@ -34,7 +34,7 @@ class SimulatedDays:
 
     @property
     def off(self) -> dict[str, list[float]]:
-        """Return how far the published total and its interval's ends are from the truth, in percent of the truth."""
+        """Return how far the published total and its interval's ends are from the truth, in percent; NaN if it is 0."""
         truth = [each or float("nan") for each in self.totals["truth"]]
         return {
             name: [100 * (each / of - 1) for each, of in zip(self.totals[name], truth, strict=True)]

@@ -41,7 +41,7 @@ class Samples:
     ``users``              (K,) the number of users, equal for all settings; 0 if a summary pools all sizes
     ``metrics``            (S, K, 6) the six error metrics
     ``kept``               (S,) whether the setting keeps the constraint
-    ``privacy``, ``utility``  (S, K) the scores; meaningful only if the setting keeps the constraint
+    ``privacy``, ``utility``  (S, K) the scores, meaningful only if the constraint is kept; (S, 1) medians for a summary
     ``scores``             (S,) medians and tenth percentiles by the names in `SCORES`; NaN if not kept
     """
 
@@ -108,7 +108,7 @@ def samples_of(study: Study, menu: Menu | None = None) -> Samples:
 
 
 def scale_of(metrics: FloatArray, source: Menu | dict[str, Any] | None) -> Scale:
-    """Return the normalisers, weights and constraint of a menu or a summary; if they are not recorded, the defaults."""
+    """Return the scale of a menu or a summary; without either, the normalisers of ``metrics`` and the default rest."""
     if isinstance(source, Menu):
         bounds = source.constraints
         default = Constraint()
@@ -141,7 +141,8 @@ def menu_samples(samples: Samples, menu: Menu, profile: Profile | None = None) -
     """Return the samples of each menu setting, from the study if it holds the setting.
 
     A (refined) setting that the study does not hold is evaluated now, on the same subsets of users, if there is a
-    profile and the analytic method made the study. Unmasked sharing has errors of 0.
+    profile of the same data and the analytic method made the study. Unmasked sharing has errors of 0. The ids of
+    settings that were not found are in ``absent``.
     """
     place = {text: row for row, text in enumerate(samples.settings)}
     found: dict[str, FloatArray] = {}

@@ -43,7 +43,7 @@ def trade_off_data(card: ReportCard, unit: str = "") -> TradeOff | None:
 
 
 def trade_off_caption(data: TradeOff) -> str:
-    """Return the caption: change and windows, and the middle setting's numbers with their epsilon and delta."""
+    """Return the caption: change and windows, and the strongest setting's numbers with their epsilon and delta."""
     text = (
         f"An attacker knows everything but whether a reading was changed by {sized(data.change, data.unit)}: in one "
         f"reading (first panel), or in each of a day's {data.day:,} (second). At each rate of false alarms, the curve "

@@ -85,7 +85,7 @@ def _cloud(samples: Samples, rows: IntArray, most: int) -> Cloud:
 
 
 def trajectory_data(samples: Samples, menu: MenuSamples | None) -> Trajectories:
-    """Return the data of Fig. 4. Parts that need a menu, or samples of several sizes, are empty without them."""
+    """Return the data of Fig. 4. Parts without a menu, or without samples that differ in size, are empty."""
     every = np.ones(len(samples.users), bool)
     if not samples.sized:
         return Trajectories(_by_mechanism(samples, every), None, {}, None, "")
@@ -155,7 +155,7 @@ def trajectory_caption(data: Trajectories) -> str:
 
 
 def _reach(bands: dict[str, Band]) -> float:
-    """Return the highest privacy of any band."""
+    """Return the highest privacy of any band; 1 if there are no bands."""
     return max((float(band.at[-1]) for band in bands.values()), default=1.0)
 
 

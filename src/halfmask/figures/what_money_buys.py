@@ -39,7 +39,7 @@ def pay_data(schedule: "Schedule") -> Pay:
 
 
 def pay_caption(data: Pay) -> str:
-    """Return the caption, which says what the first and the last part of the money on the curve buy."""
+    """Return the caption, which says what the smallest and the largest budget on the curve buy."""
     first, last = ({name: values[at] for name, values in data.bought.items()} for at in (0, -1))
     return (
         "What a budget per period buys with the best rewards for it, honest or not, as the model of producers has it: "

@@ -21,7 +21,7 @@ def percents(share_text: float) -> str:
 
 
 def amount(amount: float) -> str:
-    """Return an amount with four digits, never as a power of ten."""
+    """Return an amount with four significant digits, never as a power of ten."""
     return f"{float(f'{amount:.4g}'):,.10g}"
 
 

@@ -23,7 +23,7 @@ BLANK = "\u00a0"
 
 
 def offer_section(inputs: ResultsFolder) -> Markup:
-    """Return page one; if the folder holds no offer, a line with the command that makes one."""
+    """Return page one; if the folder holds no offer, a line that says so, and the warnings."""
     menu = inputs.offer
     if menu is None:
         return joined_markup(
@@ -46,7 +46,7 @@ def offer_section(inputs: ResultsFolder) -> Markup:
 
 
 def dangers(inputs: ResultsFolder) -> Markup:
-    """Return a warning in red of settings, in either menu, that must not be offered as protection."""
+    """Return in red the folder's warnings, and settings of either menu that do not protect; empty if there are none."""
     told = [f"{each[:1].upper()}{each[1:]}." for each in inputs.warnings()]
     for menu, card in ((inputs.offer, inputs.offer_card), (inputs.menu, inputs.card)):
         for each in menu.settings[:-1] if menu else ():
@@ -59,7 +59,7 @@ def dangers(inputs: ResultsFolder) -> Markup:
 
 
 def why_dangerous(entry: MenuSetting, asked: Question | None = None, card: ReportCard | None = None) -> str:
-    """Return why a setting hides or promises nothing; empty if it does, or if nothing is known."""
+    """Return why a setting hides next to nothing or promises nothing; empty if neither is so, or not known."""
     found = entry.protection
     if found is None:
         return ""
@@ -82,7 +82,7 @@ def _whose(id: str, inputs: ResultsFolder, menu: Menu | None) -> str:
 
 
 def _given_away(entry: MenuSetting, card: ReportCard | None) -> str:
-    """Return how often a day of reports reveals a typical change with certainty, if the card has it."""
+    """Return how often a day of reports reveals a typical change for certain; empty if the card lacks the setting."""
     audited = [each for each in card.cards if each.setting == entry.setting] if card else []
     if not audited or not card:
         return ""
@@ -118,7 +118,7 @@ def _offered(menu: Menu) -> Markup:
 
 
 def promised(menu: Menu) -> list[str]:
-    """Return the guarantee in words: change, window and delta."""
+    """Return the guarantee in words: change, window and delta; if the offer has no question, that it lacks one."""
     asked = menu.question
     if asked is None:
         return ["The offer does not say what its epsilons are about: make it with halfmask offer."]
@@ -133,7 +133,7 @@ def promised(menu: Menu) -> list[str]:
 
 
 def _weak(menu: Menu, asked: Question) -> str:
-    """Return in words what the promise is worth over the window, by its epsilons."""
+    """Return in words which levels have an epsilon above `LARGE` over the window."""
     weak = _weak_levels(menu)
     if not weak:
         return f"All levels keep epsilon {LARGE:g} or less {asked.words()}."
@@ -152,7 +152,7 @@ def _weak_levels(menu: Menu) -> list[str]:
 
 
 def learned(menu: Menu, card: ReportCard | None = None) -> list[str]:
-    """Return what reports still reveal, guess and recognition, from the lightest to the strongest level."""
+    """Return guess error and recognition under the lightest and the strongest level, or that they are not measured."""
     entries = [each for each in menu.settings[:-1] if each.protection and each.protection.guess is not None]
     if not entries:
         return ["Not measured."]
@@ -193,7 +193,7 @@ def _from_weeks(menu: Menu, card: ReportCard | None) -> str:
 
 
 def costs(menu: Menu) -> list[str]:
-    """Return the errors of totals, the levels that need more producers than there are, and the guarantee's cost."""
+    """Return what the columns of errors mean, which levels lack producers, and what the guarantee costs."""
     made, period = menu.provenance.get("offer", {}), menu.provenance.get("period", "period")
     what = noun(menu.provenance.get("aggregate", "sum"))
     told = [
@@ -223,7 +223,7 @@ def costs(menu: Menu) -> list[str]:
 
 
 def _error(menu: Menu) -> str:
-    """Return the error that decides how many producers a level needs."""
+    """Return the name of the error that decides how many producers a level needs."""
     return "a median error" if decider(menu) == MEDIAN else "an error"
 
 
@@ -260,7 +260,7 @@ def _advice(enough: Sequence[str], menu: Menu) -> str:
 
 
 def _carried(entry: MenuSetting, menu: Menu) -> bool:
-    """Return whether there are enough producers for a level's totals."""
+    """Return whether a level hides something and has enough producers, as far as their number is known."""
     made = menu.provenance.get("offer", {})
     return not why_dangerous(entry) and (not made or entry.needed is None or entry.needed <= made["producers"])
 

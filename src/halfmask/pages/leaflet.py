@@ -215,7 +215,7 @@ def _times(chance: float, words: Mapping[str, Any]) -> str:
 
 
 def _number(value: float, words: Mapping[str, Any]) -> str:
-    """Return a number with three digits, as the language writes it."""
+    """Return a number as the language writes it: with three significant digits, or as a whole number from 1,000."""
     return _written(f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}", words)
 
 
@@ -230,7 +230,7 @@ def _written(text: str, words: Mapping[str, Any]) -> str:
 
 
 def _label(value: float, words: Mapping[str, Any]) -> str:
-    """Return an axis label: two digits, or a whole number."""
+    """Return an axis label: two significant digits, or a whole number from 100."""
     return _written(f"{value:,.0f}" if abs(value) >= 100 or value == 0 else f"{value:.2g}", words)
 
 

@@ -57,7 +57,7 @@ def macro(name: str, *content: Any) -> Markup:
 
 
 def joined_markup(parts: Sequence[str]) -> Markup:
-    """Return the parts one after the other."""
+    """Return the parts, one per line; empty parts are left out."""
     return Markup("\n").join(part for part in parts if part)
 
 

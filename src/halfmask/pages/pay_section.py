@@ -41,7 +41,7 @@ def pay_section(inputs: ResultsFolder) -> Markup:
 
 
 def _of_menu(inputs: ResultsFolder) -> str:
-    """Return which menu the letters of this section refer to, if the page shows two."""
+    """Return which menu the letters of this section refer to; empty if the page shows one menu, or that is unknown."""
     if not inputs.offer or not inputs.menu or not inputs.paid:
         return ""
     if inputs.paid is inputs.offer:

@@ -56,7 +56,7 @@ def protection_table(card: ReportCard, name: str = "", columns: str = "") -> Mar
 
 
 def _columns(card: ReportCard, unit: str, number: int) -> str:
-    """Return what the columns of both tables mean."""
+    """Return what the columns mean: in full for Table 3, and for a later table a reference to Table 3."""
     if number > 3:
         return ", in the columns of Table 3."
     about, day = card.about, card.day
@@ -166,7 +166,7 @@ def _row(each: SettingCard, day: int) -> list[str]:
 
 
 def _unmasked(card: ReportCard) -> str:
-    """Return how many are recognised without noise, and by chance, for comparison with the share under noise."""
+    """Return the shares recognised without noise and by chance; empty if the card has no such attack."""
     found = [each.found("re-identification") for each in card.cards]
     held = next((each for each in found if each and each.value is not None), None)
     if held is None:

@@ -164,7 +164,7 @@ def _mixes(inputs: ResultsFolder) -> list[str]:
 
 
 def menu_section(inputs: ResultsFolder) -> Markup:
-    """Return the menu as Table 1 of the paper and in plain words, and the bins without a setting."""
+    """Return the menu as Table 1 and in plain words, and the bins without a setting; empty if there is no menu."""
     menu = inputs.menu
     if menu is None:
         return Markup("")

@@ -49,7 +49,7 @@ def all_own_cells(tx: Transaction, campaign: Campaign, spans: Sequence[Span]) ->
 
 
 def others(tx: Transaction, campaign: Campaign, span: Span) -> list[Cells]:
-    """Return the peers' cells that are known here."""
+    """Return the peers' cells of a period that are known here."""
     return [read(row.cells) for row in tx.known(campaign.key, [span.key]) if row.node != OWN]
 
 

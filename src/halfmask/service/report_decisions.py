@@ -154,7 +154,7 @@ class _Batch:
         return answers
 
     def _first(self, post: Post) -> "_Period | Found":
-        """Return what can be decided without the store: the period of all reports, or `Found` if they differ."""
+        """Return the period of all reports; if it is not one, for each report its period or why it is refused."""
         times = post.times
         if times and None not in times and self.plausible.keys() >= set(post.settings):
             first, last = min(times), max(times)  # type: ignore[type-var]

@@ -69,7 +69,7 @@ _ONE_AT_A_TIME = Lock()
 
 
 class Known(NamedTuple):
-    """A closed period that is shown: its number, its published sum, and its number of reports."""
+    """A closed period that is shown: its number, its published sum, and its numbers of reports and producers."""
 
     number: int
     estimate: float
@@ -81,7 +81,7 @@ class Known(NamedTuple):
 
 
 def known(number: int, entry: Plain) -> Known | None:
-    """Return what is known of a period; None if nothing is published."""
+    """Return what is known of a period; None if it is not closed, is withheld, or has no sum."""
     told = entry.get("sum")
     if told is None or entry["state"] != "closed" or entry["withheld"] is not None:
         return None
@@ -114,7 +114,8 @@ def best_sums(found: Mapping[int, Known], seasons: int, asked: Iterable[range]) 
 def smoothed(points: tuple[Known, ...], seasons: int) -> dict[int, Plain]:
     """Return the best estimate of each period's sum, by its number.
 
-    Empty if there are too few periods to learn from.
+    A sum that would gain little keeps its own estimate. The result is empty if there are too few periods to learn
+    from, if all sums are 0, or if the model cannot be fitted.
     """
     if len(points) < LEAST or not any(each.estimate for each in points):
         return {}
@@ -183,7 +184,7 @@ class Model:
         return root
 
     def surprise(self, theta: FloatArray, odd: FloatArray) -> float:
-        """Return minus the log of the posterior density of (log a, log l, log b, log c), up to a constant."""
+        """Return minus the log posterior density of (log a, log l, log b, log c), up to a constant; huge if far out."""
         away = (theta - CENTRE) / WIDTH
         if np.abs(away).max() > FURTHEST:
             return float(1e8 + np.abs(away).sum())

@@ -141,7 +141,7 @@ def _scores(menu: Menu) -> list[Column]:
 
 
 def _protected(menu: Menu) -> list[Column]:
-    """Return the columns of guess, epsilons and recognition, if the menu has them for every setting."""
+    """Return columns of guess, epsilons and, if any is known, recognition; empty if a setting lacks its protection."""
     found = [each.protection for each in menu.settings if each.protection]
     if menu.question is None or len(found) < len(menu.settings):
         return []

@@ -66,14 +66,14 @@ class ExploreServer(ThreadingHTTPServer):
     def accepts(self, host: str) -> bool:
         """Return whether a Host header names this machine; this stops other sites that redirect their name to it.
 
-        A name must be ``localhost`` or the host that the server was asked to listen on. A numeric address is accepted
-        if the server listens on every address.
+        Always accepted: ``localhost``, 127.0.0.1, ::1, and the host that the server was asked to listen on. Any other
+        numeric address is accepted if the server listens on every address.
         """
         name = urlsplit(f"//{host}").hostname or ""
         return name in ("localhost", "127.0.0.1", "::1", self.host) or (self.host in ANYWHERE and _is_number(name))
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
-        """Ignore errors of readers who closed the connection; print any other error in one line."""
+        """Ignore connections that were closed or timed out; print any other error in one line."""
         error = sys.exception()
         if not isinstance(error, ConnectionError | TimeoutError):
             print(f"halfmask: unexpected {type(error).__name__}: {error}", file=sys.stderr)
@@ -150,7 +150,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def ask_menu(explorer: Explorer, query: dict[str, str]) -> dict[str, Any]:
-    """Return the menu that the options choose, in words, and all figures for it."""
+    """Return the chosen menu in words, its command, ids and figures; without options, the folder's own."""
     view = _view(explorer, query)
     return {
         "html": menu_fragment(view),
@@ -161,13 +161,13 @@ def ask_menu(explorer: Explorer, query: dict[str, str]) -> dict[str, Any]:
 
 
 def ask_mix(explorer: Explorer, query: dict[str, str]) -> dict[str, Any]:
-    """Return privacy and utility of one mix of the menu that the options choose."""
+    """Return privacy, utility and protection of one mix of the menu that the options choose."""
     text = _needed(query, "shares", "A=0.5,N=0.5")
     return explorer.mix(_view(explorer, query), text)
 
 
 def ask_setting(explorer: Explorer, query: dict[str, str]) -> dict[str, Any]:
-    """Return the description, drawing and scores of one setting."""
+    """Return description, protection and drawing of one setting, and its scores if the folder has a study."""
     text = _needed(query, "setting", "laplace:0.5")
     return explorer.setting(_view(explorer, query), text)
 

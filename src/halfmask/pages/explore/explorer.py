@@ -129,7 +129,7 @@ class Explorer:
         return View(inputs, asked, figures, [*notes, *complaints])
 
     def _mixed(self, menu: Menu) -> tuple[Mix | None, list[str]]:
-        """Return the mixes of another menu, made as the folder's were, and notes.
+        """Return the mixes of another menu, made as the folder's were, and notes; (None, []) if the folder has none.
 
         If a longer menu would have too many mixes, the steps of shares are larger. If mixes cannot be made, they are
         None and the note gives the reason.
@@ -148,9 +148,9 @@ class Explorer:
             return None, [f"mixes are left out: {error}"]
 
     def mix(self, view: View, text: str) -> dict[str, Any]:
-        """Return median and range of privacy and utility of one mix, such as ``A=0.3,B=0.2,N=0.5``.
+        """Return protection, and median and range of privacy and utility, of one mix such as ``A=0.3,B=0.2,N=0.5``.
 
-        They are taken over ten random assignments of the users to the settings.
+        The scores are taken over `REPEATS` random assignments of the users to the settings.
         """
         with self._lock:
             menu, profile, said = self._menu(view), self._profile(), parse_shares(text)
@@ -166,7 +166,7 @@ class Explorer:
         return found
 
     def setting(self, view: View, text: str) -> dict[str, Any]:
-        """Return for one setting the range of a typical reading's reports, its noise law drawn, and its scores."""
+        """Return one setting's reports of a typical reading, protection, drawn law, and scores if there is a study."""
         setting = PrivacySetting.parse(typed(text))
         with self._lock:
             profile = self._profile()

@@ -53,9 +53,9 @@ class Protecting:
         return self._known[setting]
 
     def _named(self, setting: PrivacySetting) -> float | None:
-        """Return the share recognised under a setting; None for rules, relative noise, and folders without readings.
+        """Return the share recognised, interpolated over deviations; None if unknown, and for rules and relative noise.
 
-        Beyond the largest known deviation it is the share at that deviation.
+        Outside of the known deviations it is the share at the nearest.
         """
         deviation = noise_std(setting) if setting.kind == "additive" else None
         if deviation is None or not self._recognised:

@@ -138,7 +138,7 @@ def prepare_database(url: str) -> tuple[Store, str | None]:
 
 
 def open_store(url: str, least_room: int = LEAST_ROOM) -> Store:
-    """Return the store of a database that was prepared. Raise OptionError if its tables are not up to date."""
+    """Return the store of a prepared database. Raise OptionError if its file is missing or its tables are outdated."""
     parsed = read_url(url)
     file = file_of(parsed)
     if file is not None and not file.exists():
