@@ -141,7 +141,7 @@ def optimize(options: Optimize) -> "Optimum":
 
 
 def _evidence(options: Optimize, people: "Profile | None") -> "Evidence | None":
-    """Return series of readings on which recognition is measured, if there are any."""
+    """Return series of readings on which recognition is measured; None without profile or panel, or with ``colour``."""
     from halfmask.protection.evidence import evidence_from_panel
 
     if people is None or options.panel is None or options.colour is not None:
@@ -150,7 +150,10 @@ def _evidence(options: Optimize, people: "Profile | None") -> "Evidence | None":
 
 
 def _colour(weight: float, people: "Profile", panel: object) -> "Callable[[PrivacySetting], float]":
-    """Return how much privacy predictable noise loses, on the panel's series or on the profile's sizes."""
+    """Return the function that gives a setting's factor on privacy: 1 for white noise, less for predictable noise.
+
+    It is measured on the panel's series or, without a panel, on the profile's sizes.
+    """
     from halfmask.protection.attacks.colour import discount
     from halfmask.protection.evidence import evidence_from_panel, evidence_from_profile
 

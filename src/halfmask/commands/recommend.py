@@ -100,7 +100,7 @@ def main(options: Recommend) -> None:
 
 
 def advice_rows(found: "Recommendation") -> list[list[str]]:
-    """Return a row for each setting, with its scores for this producer."""
+    """Return a table, headings first: a row for each setting, with its scores for this producer."""
     from halfmask.menus.menu_scale import score_words
 
     head = ["", "id", "setting", "your privacy", "80 % sure between", "masked once", "others' privacy", "utility"]

@@ -59,5 +59,5 @@ def main(options: RewardDesign) -> None:
 
 
 def schedule_rows(ids: "tuple[str, ...]", drawn: "FloatArray") -> list[list[str]]:
-    """Return a row for each group: its number, and the reward of each setting."""
+    """Return a table, headings first: for each group its number, and the reward of each setting."""
     return [["group", *ids], *([f"{group}", *(f"{each:.0f}" for each in row)] for group, row in enumerate(drawn, 1))]

@@ -189,7 +189,7 @@ def _sentences(
 
 
 def _promise(entry: MenuSetting, menu: Menu, words: Mapping[str, Any], unit: str) -> list[str]:
-    """Return the best odds of an attacker who knows everything else: for one report, and for the question's window."""
+    """Return the best odds of an attacker for one report and for the question's window, or that there is no promise."""
     found, asked = entry.protection, menu.question
     if found is None or asked is None or found.reading is None or not found.pure:
         return [words["no_promise"]]
@@ -203,7 +203,7 @@ def _promise(entry: MenuSetting, menu: Menu, words: Mapping[str, Any], unit: str
 
 
 def _times(chance: float, words: Mapping[str, Any]) -> str:
-    """Return how often a guess is right, rounded up as `units.times` does; "always" only if it is certain."""
+    """Return how often a guess is right, rounded up as `promises.times` does; "always" only if it is certain."""
     if chance >= 1:
         return str(words["always"])
     of = 100

@@ -94,6 +94,6 @@ def trajectory(points: Sequence[tuple[float, float]]) -> Markup:
 
 
 def first_rows(rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return the first of many rows, and how many there are."""
+    """Return the first of many rows, and a row that says how many are left out; all rows if they are few."""
     first, left = [list(row) for row in rows[: ROWS + 1]], len(rows) - ROWS - 1
     return [*first, [f"... and {left:,} more", *[""] * (len(rows[0]) - 1)]] if left > 0 else first

@@ -115,7 +115,7 @@ def _search(inputs: ResultsFolder) -> list[str]:
 
 
 def _ends(inputs: ResultsFolder) -> list[str]:
-    """Return the lightest and the strongest setting of the menu."""
+    """Return a sentence on the lightest and one on the strongest setting; empty if no setting masks."""
     if not inputs.menu or len(inputs.menu.settings) < 2:
         return []
     ordered = sorted(inputs.menu.settings[:-1], key=lambda each: each.privacy.median)

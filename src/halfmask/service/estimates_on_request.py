@@ -85,7 +85,8 @@ def weighted_mean(campaign: Campaign, cells: Cells) -> Plain:
 
     It is biased by self-selection: producers who mask much may also use much, and precise reports would outvote them.
     It is null too if a setting has fewer producers than the least cohort, because together with the sum it would reveal
-    that setting's mean.
+    that setting's mean. It is null if no setting has reports that differ, and settings without such reports are left
+    out.
     """
     from scipy.stats import chi2
 

@@ -48,7 +48,8 @@ def files(folder: Path) -> list[Path]:
 def cells_of(frame: nw.LazyFrame[Any]) -> LakeCells:
     """Return the cells of reports, on any engine that Narwhals supports.
 
-    A producer counts once, under the setting of its first report of the period.
+    A producer counts once, under the setting of its first report of the period. Raise a SourceError if sums of squares
+    could exceed 64 bits.
     """
     size = frame.select(nw.col("steps").abs().max().alias("largest"), nw.len().alias("rows")).collect("pyarrow")
     largest, rows = (size[name].to_list()[0] for name in ("largest", "rows"))

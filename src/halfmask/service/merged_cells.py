@@ -54,7 +54,7 @@ def others(tx: Transaction, campaign: Campaign, span: Span) -> list[Cells]:
 
 
 def agreed(tx: Transaction, campaign: Campaign, spans: Sequence[Span]) -> list[Span]:
-    """Return the periods for which this node and all others that have cells have sent their final cells."""
+    """Return the periods whose cells are final here and at all nodes that have cells; without peers, all periods."""
     if not campaign.peered:
         return list(spans)
     rows = tx.known(campaign.key, [span.key for span in spans])

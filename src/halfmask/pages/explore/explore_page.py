@@ -115,7 +115,7 @@ def _content(view: View) -> dict[str, Any]:
 
 
 def _menu(view: View) -> dict[str, Any]:
-    """Return the menu's table: scores, what each setting protects, and what it does to a reading and to totals."""
+    """Return the menu's table (scores, protection, effects on readings and totals) and notes; empty without a menu."""
     menu = view.inputs.menu
     if menu is None:
         return {"table": "", "told": []}

@@ -105,7 +105,7 @@ async def _rest(size: int, receive: Receive) -> bytes:
 
 
 def token_of(headers: Headers) -> str | None:
-    """Return the hash of the token that was sent, or None if there was none."""
+    """Return the hash of the token that was sent, or None if none was. Refuse a header without a valid bearer token."""
     header = headers.get(b"authorization")
     if header is None:
         return None
