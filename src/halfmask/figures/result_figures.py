@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @singledispatch
 def draw_result(result: Any) -> "Figure":
-    """Return the figure of a result."""
+    """Return the figure of a result. Raise an OptionError if its type has no figure."""
     raise OptionError(f"there is no figure of a {type(result).__name__}")
 
 

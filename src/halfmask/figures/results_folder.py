@@ -115,7 +115,7 @@ class ResultsFolder:
 
     @property
     def aggregate(self) -> str:
-        """Return the aggregate whose error is measured, as the menu has it."""
+        """Return the aggregate whose error is measured, as the menu records it; the sum if it does not."""
         return str(self.menu.provenance.get("aggregate", "sum")) if self.menu else "sum"
 
     @property
@@ -145,7 +145,7 @@ class ResultsFolder:
 
 
 def read_inputs(folder: str | Path, spell: Speller = by_name) -> ResultsFolder:
-    """Read the profile, the study, the menu, the mixes and the card, and check that they belong together.
+    """Read all results in a folder, the study included, and check that they belong together.
 
     ``spell`` puts the command that makes a part into words.
     """

@@ -126,7 +126,7 @@ def periods(tx: Transaction, campaign: Campaign, spans: list[Span]) -> list[Plai
 def with_smoothed(tx: Transaction, campaign: Campaign, spans: Sequence[Span], entries: Sequence[Plain]) -> list[Plain]:
     """Return the entries with the best estimates of closed periods' sums as ``smoothed``.
 
-    Of very many periods only the latest get one.
+    It is None for all other periods; of very many periods only the latest get an estimate.
     """
     from halfmask.service import smoothing  # a service starts without it
 

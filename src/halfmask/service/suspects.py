@@ -58,7 +58,10 @@ class Suspicions:
 def find_suspects(
     reports: Iterable[ReportRow], noises: Mapping[str, LatticeNoise], false_alarm: float = FALSE_ALARM
 ) -> Suspicions:
-    """Test the reports of a campaign, which must be sorted by producer and time."""
+    """Return what tests of a campaign's reports find; reports must be sorted by producer and time.
+
+    A producer's reports with one setting are tested only if they are at least `LEAST_REPORTS`.
+    """
     series: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
     for producer, time, steps, setting, _ in reports:
         series[producer, setting].append((time, steps))
@@ -187,7 +190,7 @@ def _copies(
 
 
 def _unusual(series: Mapping[tuple[int, str], list[tuple[int, int]]]) -> list[Suspect]:
-    """Return producers whose reports vary far more than their peers' of the same setting. It proves nothing."""
+    """Return producers whose reports vary far more than those of at least nine peers. It proves nothing."""
     logs: dict[str, dict[int, float]] = defaultdict(dict)
     for (producer, setting), each in series.items():
         variance = float(np.var([float(step) for _, step in each]))

@@ -143,7 +143,7 @@ class PeriodStatements(Statements):
         return list(self._do(select(c.producer).where(c.campaign == campaign, c.period == period)).scalars())
 
     def shown(self, campaign: int, period: str, producers: Sequence[int]) -> dict[int, Plain]:
-        """Return the cells of these producers in the last snapshot."""
+        """Return the cells of these producers in the last snapshot; a producer without any is left out."""
         c = shown.c
         found: dict[int, Plain] = {}
         for part in chunks(list(producers)):
