@@ -85,7 +85,7 @@ def _cloud(samples: Samples, rows: IntArray, most: int) -> Cloud:
 
 
 def trajectory_data(samples: Samples, menu: MenuSamples | None) -> Trajectories:
-    """Return the data of Fig. 4. Parts without a menu, or without samples that differ in size, are empty."""
+    """Return the data of Fig. 4. Parts are empty without a menu or sizes, or if all samples are large."""
     every = np.ones(len(samples.users), bool)
     if not samples.sized:
         return Trajectories(_by_mechanism(samples, every), None, {}, None, "")

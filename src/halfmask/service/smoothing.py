@@ -114,8 +114,8 @@ def best_sums(found: Mapping[int, Known], seasons: int, asked: Iterable[range]) 
 def smoothed(points: tuple[Known, ...], seasons: int) -> dict[int, Plain]:
     """Return the best estimate of each period's sum, by its number.
 
-    A sum that would gain little keeps its own estimate. The result is empty if there are too few periods to learn
-    from, if all sums are 0, or if the model cannot be fitted.
+    A sum that would gain little keeps its own estimate, as do all sums if the noise is too large. The result is empty
+    if there are too few periods to learn from, if all sums are 0, or if the model cannot be fitted.
     """
     if len(points) < LEAST or not any(each.estimate for each in points):
         return {}
