@@ -34,8 +34,13 @@ NOISES = 2**19
 
 
 def drawn_subsets(z: Denominators, law: Mechanism, setting: FloatArray) -> IntArray:
-    """Return the subsets whose entropies are drawn: all for noise on a lattice, otherwise those with few readings."""
-    if law.lattice(tuple(setting.tolist())) is not None:
+    """Return the subsets whose entropies are drawn.
+
+    These are all for noise on a lattice, and for readings that all have one size, whose errors have the edges of a
+    bounded law; otherwise those with few readings.
+    """
+    one_size = z.steps is None and len(z.size) == 1
+    if one_size or law.lattice(tuple(setting.tolist())) is not None:
         return np.arange(len(z.n))
     return np.flatnonzero(z.n * (1 - z.zero) <= SHORT)
 
