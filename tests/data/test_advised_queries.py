@@ -10,9 +10,9 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from halfmask.data.advised_queries import advised, typed_query
 from halfmask.data.open_panel import open_panel
 from halfmask.data.options import ReadOptions
+from halfmask.data.sql import advised, typed_query
 from halfmask.errors import SourceError
 from halfmask.profiles.build import build_profile
 from halfmask.profiles.first_look import ways_out

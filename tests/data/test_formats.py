@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from halfmask.data import formats
-from halfmask.data.formats import AUTO, Format, by_address, by_extension, names
+from halfmask.data.formats import AUTO, Format, by_address, by_extension, names, sniff
 from halfmask.data.locate import locate
 from halfmask.data.open_panel import open_panel
 from halfmask.data.options import ReadOptions
-from halfmask.data.sniff import sniff
 from tests.commands.program import halfmask
 from tests.data import exports_of_files
 from tests.data.panels import READINGS, rows, write
@@ -90,7 +89,7 @@ NEW = '''
 import re
 
 from halfmask.data.engines.duckdb import DuckDBTable
-from halfmask.data.engines.sql import file_list
+from halfmask.data.sql import file_list
 from halfmask.data.formats import Format, OpenRequest
 
 PATTERN = "(.*) used (.*) at (.*)[.]"

@@ -2,40 +2,18 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfmask.data.arrow_blocks import ArrowCells
 from halfmask.data.column_types import ABSENT, NUMBERS, TEXTS, ColumnType, texts
-from halfmask.data.engines.sql import extract, literal, matches, quote
 from halfmask.data.number_formats import NumberFormat, undecided
+from halfmask.data.source_table import Rule
+from halfmask.data.sql import extract, literal, matches, quote
 from halfmask.data.times import TimeRule
 from halfmask.errors import ReadingError
-
-
-@dataclass(frozen=True)
-class Rule:
-    """How one column is read as user, time or value.
-
-    ``role``     user, time or value
-    ``sql``      the expression that reads a cell, and fails if it cannot
-    ``bad``      a condition that holds for the cells on which ``sql`` fails; None if it never fails
-    ``wanted``   in words, what a readable cell looks like
-    ``quick``    a quicker expression for cells written like the first rows; if it fails, ``sql`` is used; may be empty
-    ``cells``    how Arrow's still quicker readers of text and Parquet read the column; None if they cannot
-    ``written``  whether it is a time written as text: then some cells may have a zone and others not
-    """
-
-    role: str
-    column: str
-    sql: str
-    bad: str | None = None
-    wanted: str = ""
-    quick: str = ""
-    cells: ArrowCells | None = None
-    written: bool = False
 
 
 def operand(name: str, column: pa.ChunkedArray) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
-from halfmask.data.advised_queries import Queries, text_of
+from halfmask.data.sql import Queries, text_of
 from halfmask.errors import OptionError, ReadingError
 
 _SUMMER = {"CET": "CEST", "MEZ": "MESZ", "WET": "WEST", "GMT": "BST", "EET": "EEST", "EST": "EDT", "CST": "CDT"} | {

@@ -9,8 +9,8 @@ import pyarrow as pa
 from narwhals.exceptions import NarwhalsError
 
 from halfmask.data.engines.duckdb import BATCH_ROWS, FAILURES, STREAMED, DuckDBTable, StreamedTable, headline
-from halfmask.data.engines.sql import quote
 from halfmask.data.source_table import SAMPLE_ROWS
+from halfmask.data.sql import quote
 from halfmask.errors import ColumnError, ReadingError, SourceError
 
 Frame = nw.DataFrame[Any] | nw.LazyFrame[Any]

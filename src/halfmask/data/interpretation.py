@@ -8,12 +8,11 @@ from typing import Any
 import narwhals as nw
 import pyarrow as pa
 
-from halfmask.data.advised_queries import Queries
-from halfmask.data.clean import Rule
 from halfmask.data.column_types import ColumnType
 from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Guess, Panel, Quick
-from halfmask.data.source_table import RowTimes, SourceTable
+from halfmask.data.source_table import Rule, SourceTable
+from halfmask.data.sql import Queries
 from halfmask.data.unreadable_cells import guard
 
 ROLES = ("user", "time", "value")
@@ -33,35 +32,18 @@ class Interpretation:
         """Return the first rows of a column."""
         return self.raw.sample.column(name)
 
-    def panel(self, rules: Sequence[Rule], unit: str | None = None) -> Panel:
-        """Return the panel of a table that has one reading per row."""
-        sql = {rule.role: rule.sql for rule in rules if rule.role in ROLES}
-        quick = self._quick([rule for rule in rules if rule.role in ROLES])
-        return self._panel(partial(self.raw.select, sql), rules, (), unit, quick)
-
-    def wide_panel(
-        self, users: Sequence[str], times: RowTimes, keys: Sequence[Rule], values: Sequence[Rule], unit: str | None
+    def panel(
+        self, rules: Sequence[Rule], unit: str | None = None, unpivot: Callable[..., nw.LazyFrame[Any]] | None = None
     ) -> Panel:
-        """Return the panel of a table that has several readings per row.
-
-        ``keys`` are the rules of the columns that all readings of a row share.
-        """
-        select = partial(self.raw.unpivot, users, times, [rule.sql for rule in values])
-        return self._panel(select, [*keys, *values], [rule.column for rule in keys], unit, None)
-
-    def _panel(
-        self,
-        select: Callable[..., nw.LazyFrame[Any]],
-        rules: Sequence[Rule],
-        keys: Sequence[str],
-        unit: str | None,
-        quick: Quick | None,
-    ) -> Panel:
+        """Return the panel that some rules read. ``unpivot`` selects the readings if a row has several of them."""
         raw, watch = self.raw, guard(self.raw, rules)
+        read = [rule for rule in rules if rule.role in ROLES]
+        select = unpivot or partial(raw.select, {rule.role: rule.sql for rule in read})
         with watch():
             frame, ordered = (select(ordered=ordered) for ordered in (False, True))
             raw.engine.collect(frame.head(100))
         user = next((rule.column for rule in rules if rule.role == "user"), "")
+        keys = [rule.column for rule in rules if rule.role != "value"]
         return Panel(
             frame,
             ordered,
@@ -71,7 +53,7 @@ class Interpretation:
             (*raw.notes, *self.notes),
             (*raw.guesses, *self.guesses),
             unit,
-            quick=quick,
+            quick=None if unpivot else self._quick(read),
             queries=Queries(raw.origin, user, keys, bool(raw.files)),
         )
 

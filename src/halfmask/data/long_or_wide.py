@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from halfmask.data import day_parts
-from halfmask.data.advised_queries import Queries
 from halfmask.data.column_types import ABSENT, DATES, NUMBERS, TIMES, ColumnType, is_iso, is_time, is_zoned
 from halfmask.data.columns import (
     FRACTIONS,
@@ -21,16 +20,15 @@ from halfmask.data.columns import (
     words,
 )
 from halfmask.data.date_formats import date_format, moment_of
-from halfmask.data.engines.sql import literal, quote
-from halfmask.data.offsets import clock_of, stretch_of
 from halfmask.data.options import ReadOptions
 from halfmask.data.other_columns import beside_time
 from halfmask.data.panel import Guess
 from halfmask.data.source_table import SourceTable
+from halfmask.data.sql import Queries, literal, quote
 from halfmask.data.times import counts_from_1970
 from halfmask.data.units import NAMES as UNIT_NAMES
 from halfmask.data.user_column import FROM_FILE, FROM_FOLDER, has_user, of_files, user_of
-from halfmask.data.zones import zone_of
+from halfmask.data.zones import clock_of, stretch_of, zone_of
 from halfmask.errors import ColumnError, OptionError
 
 _VALUES = NUMBERS | {ColumnType.EMPTY}

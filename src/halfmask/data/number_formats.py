@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from halfmask.data.engines.sql import extract, literal
+from halfmask.data.sql import extract, literal
 from halfmask.data.units import is_unit
 from halfmask.errors import ReadingError
 

@@ -1,33 +1,38 @@
 """Open any source of readings as a panel.
 
-Each stage is a module of this folder. `locate` finds files, `sniff` finds their format, and `formats` opens them as a
+Each stage is a module of this folder. `locate` finds files, and `formats` finds their format and opens them as a
 table. `column_types` finds the types of columns. `columns` and `long_or_wide` choose user, time and value.
 `time_columns` and `value_columns` find how these are written. `clean` makes the expressions that read them. `registers`
 turns the states of a counter into readings.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, Self
 
-from halfmask.data import other_columns
+from halfmask.data import frames, other_columns
 from halfmask.data.averaged_quantities import state_of
-from halfmask.data.clean import Rule, user_rule
+from halfmask.data.clean import user_rule
 from halfmask.data.column_types import NUMBERS, column_types
 from halfmask.data.columns import FRACTIONS, role_of
 from halfmask.data.date_formats import check_format
-from halfmask.data.engines.sql import file_part, literal, quote, to_instant
+from halfmask.data.engines.duckdb import connect
+from halfmask.data.formats import OpenRequest, by_address, sniff
 from halfmask.data.interpretation import Interpretation
+from halfmask.data.locate import SourceFiles, locate
 from halfmask.data.long_or_wide import Long, Wide, recognise
-from halfmask.data.open_table import open_table
 from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Panel
 from halfmask.data.reading_interval import head, step_of
 from halfmask.data.registers import differences
-from halfmask.data.source_table import RowTimes, SourceTable
+from halfmask.data.source_table import Rule, SourceTable
+from halfmask.data.sql import file_part, literal, quote, to_instant
 from halfmask.data.time_columns import time_rules
 from halfmask.data.units import Wanted
 from halfmask.data.value_columns import unit_column, value_rules
+from halfmask.data.zones import wall_clock
 from halfmask.errors import OptionError, SourceError
 
 
@@ -57,6 +62,39 @@ def open_panel(source: Any, options: ReadOptions | None = None, **said: Any) -> 
     measured = [shape.columns.value] if isinstance(shape, Long) else sensors
     panel = replace(panel, quantity=state_of(panel.unit, measured))
     return differences(panel, step_of(head(panel))) if chosen.register else replace(panel, register=chosen.register)
+
+
+def open_table(source: Any, options: ReadOptions) -> SourceTable:
+    """Return a path, glob, folder, address, database or frame as a table."""
+    frame = None if isinstance(source, str | os.PathLike) else frames.as_frame(source)
+    on_spark = options.engine == "spark" or (frame is not None and frame.implementation in frames.SPARK)
+    if options.sql is not None and on_spark:
+        raise OptionError("`sql` over readings needs `engine=duckdb`", kind="engine", field="sql")
+    if frame is not None:
+        return _of_frame(frame, options, on_spark)
+    written = os.fspath(source)
+    form, found = by_address(written), SourceFiles(written)
+    if form is None:
+        form, found = sniff(locate(written), options.format)
+    if on_spark:
+        from halfmask.data.engines.spark import open_spark_files
+
+        raw = open_spark_files(found, form, options)
+    else:
+        raw = form.table(OpenRequest(connect(options.threads, options.memory_limit), found, options))
+    raw.rules = form.rules(raw.sample)
+    return raw
+
+
+def _of_frame(frame: frames.Frame, options: ReadOptions, on_spark: bool) -> SourceTable:
+    if on_spark:
+        from halfmask.data.engines.spark import open_spark_frame
+
+        return open_spark_frame(frame, options.master, options.threads, options.memory_limit)
+    raw = frames.open_frame(connect(options.threads, options.memory_limit), frame)
+    if options.sql is not None:
+        raw.ask(options.sql)
+    return raw
 
 
 def _fixed(raw: SourceTable, options: ReadOptions) -> Panel:
@@ -109,13 +147,15 @@ def _wide(table: Interpretation, shape: Wide) -> Panel:
     elif left:
         table.notes.append(f"columns left out: {', '.join(left)}")
     table.raw.keep([name for name in kinds if name in used])
-    base = "CAST(0 AS BIGINT)"
+    base, moment = "CAST(0 AS BIGINT)", "base + shift"
     if shape.time is not None:
         keys += time_rules(table, shape.time, None, running=shape.running)
-        base = to_instant(keys[-1].sql, tz) if tz else keys[-1].sql
+        base = keys[-1].sql
+    if tz:
+        base, moment = to_instant(base, tz), wall_clock(f"({moment})", tz)
     values, kept = value_rules(table, names, unit, keys)
-    offsets = tuple(shape.offsets.values())
-    return table.wide_panel(users, RowTimes(base, offsets if any(offsets) else (), tz), keys, values, kept)
+    unpivot = partial(table.raw.unpivot, users, base, [*shape.offsets.values()], moment, [rule.sql for rule in values])
+    return table.panel([*keys, *values], kept, unpivot)
 
 
 def _note_left_out(table: Interpretation, names: Sequence[str]) -> None:

@@ -5,11 +5,10 @@ from itertools import pairwise
 
 import pyarrow as pa
 
-from halfmask.data.advised_queries import Queries, in_list, text_of
 from halfmask.data.column_types import CLOCKS, NUMBERS, TIMES, ColumnType, is_integer, texts
 from halfmask.data.columns import HOURS, role_of, words
-from halfmask.data.engines.sql import literal, quote
 from halfmask.data.source_table import SourceTable
+from halfmask.data.sql import Queries, in_list, literal, quote, text_of
 from halfmask.data.times import counts_from_1970
 from halfmask.errors import ColumnError
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import narwhals as nw
 import pyarrow as pa
 
-from halfmask.data.advised_queries import Queries
+from halfmask.data.sql import Queries
 
 T = TypeVar("T")
 Quick = Callable[[], Generator[pa.RecordBatch]]

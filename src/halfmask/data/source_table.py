@@ -9,12 +9,9 @@ from typing import Any
 import narwhals as nw
 import pyarrow as pa
 
-from halfmask.data.advised_queries import READINGS
 from halfmask.data.arrow_blocks import ArrowCells
-from halfmask.data.clean import Rule
-from halfmask.data.engines.sql import quote
 from halfmask.data.panel import Engine, Guess, Quick
-from halfmask.data.zones import wall_clock
+from halfmask.data.sql import READINGS, quote
 from halfmask.errors import HalfmaskError, RunError
 
 SAMPLE_ROWS = 1_000
@@ -33,20 +30,26 @@ class CellPlace:
 
 
 @dataclass(frozen=True)
-class RowTimes:
-    """The times of the values in a row: ``base``, an expression, plus one of ``offsets`` per value, if there are any.
+class Rule:
+    """How one column is read as user, time or value.
 
-    ``zone``: if it is named, the base is an instant, and the time is what the zone's clock shows then.
+    ``role``     user, time or value
+    ``sql``      the expression that reads a cell, and fails if it cannot
+    ``bad``      a condition that holds for the cells on which ``sql`` fails; None if it never fails
+    ``wanted``   in words, what a readable cell looks like
+    ``quick``    a quicker expression for cells written like the first rows; if it fails, ``sql`` is used; may be empty
+    ``cells``    how Arrow's still quicker readers of text and Parquet read the column; None if they cannot
+    ``written``  whether it is a time written as text: then some cells may have a zone and others not
     """
 
-    base: str
-    offsets: tuple[int, ...] = ()
-    zone: str | None = None
-
-    def of(self, base: str, offset: str) -> str:
-        """Return the time, from the expressions of base and offset."""
-        moment = f"({base} + {offset})" if self.offsets else base
-        return wall_clock(moment, self.zone) if self.zone else moment
+    role: str
+    column: str
+    sql: str
+    bad: str | None = None
+    wanted: str = ""
+    quick: str = ""
+    cells: ArrowCells | None = None
+    written: bool = False
 
 
 class SourceTable(ABC):
@@ -87,18 +90,25 @@ class SourceTable(ABC):
         return self.frame(", ".join(f"{sql} AS {quote(name)}" for name, sql in expressions.items()), ordered=ordered)
 
     def unpivot(
-        self, users: Sequence[str], times: RowTimes, values: Sequence[str], *, ordered: bool
+        self,
+        users: Sequence[str],
+        base: str,
+        offsets: Sequence[int],
+        moment: str,
+        values: Sequence[str],
+        *,
+        ordered: bool,
     ) -> nw.LazyFrame[Any]:
         """Return ``user, time, value`` with a row for every value of every row of the table.
 
-        If there is one expression for the user, it serves all values.
+        If there is one expression for the user, it serves all values. ``moment`` is the expression of a reading's time:
+        ``base`` is the expression of the row's time, and ``shift`` is the offset of the reading.
         """
         user = users[0] if len(users) == 1 else f"unnest([{', '.join(users)}])"
-        offset = f"unnest([{', '.join(map(str, times.offsets))}])" if times.offsets else "0"
-        columns = f'{user} AS "user", {times.base} AS base, {offset} AS shift, unnest([{", ".join(values)}]) AS "value"'
+        shift = f"unnest([{', '.join(map(str, offsets))}])" if any(offsets) else "0"
+        columns = f'{user} AS "user", {base} AS base, {shift} AS shift, unnest([{", ".join(values)}]) AS "value"'
         # The clock of a zone is a long expression: it is written once, outside, and not once per column.
-        shown = f'"user", {times.of("base", "shift")} AS "time", "value"'
-        return self.frame(columns, shown, ordered=ordered)
+        return self.frame(columns, f'"user", {moment} AS "time", "value"', ordered=ordered)
 
     def distinct(self, text: str) -> dict[str, int]:
         """Return the texts of an expression, stripped, and how often each occurs; null counts as an empty text."""

@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from halfmask.data.clean import Rule, operand, time_column
+from halfmask.data.clean import operand, time_column
 from halfmask.data.column_types import CLOCK_SPAN, TEXTS, ColumnType, is_iso, texts
 from halfmask.data.columns import STARTS, words
 from halfmask.data.date_formats import ORDER, DateFormat, date_format, start_of
-from halfmask.data.engines.sql import extract, quote
 from halfmask.data.interpretation import Interpretation
-from halfmask.data.offsets import own_clock
 from halfmask.data.panel import Guess
+from halfmask.data.source_table import Rule
+from halfmask.data.sql import extract, quote
 from halfmask.data.times import TimeRule, clock_sql, time_rule
 from halfmask.data.unreadable_cells import guard
-from halfmask.data.zones import running_on
+from halfmask.data.zones import own_clock, running_on
 from halfmask.errors import OptionError
 
 _MINUTE = 60_000_000

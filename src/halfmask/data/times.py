@@ -2,7 +2,7 @@
 
 A time without a zone is the wall clock already. A time with a zone (a zoned timestamp, ISO text with an offset or Z, an
 epoch number) is an instant, and becomes the wall clock of ``tz``. If ``tz`` is not named, texts with an offset keep the
-clock they are written in (`offsets`), and all other instants become the wall clock of UTC.
+clock they are written in (`zones`), and all other instants become the wall clock of UTC.
 """
 
 import re
@@ -26,7 +26,7 @@ from halfmask.data.column_types import (
     texts,
 )
 from halfmask.data.date_formats import SPAN, DateFormat
-from halfmask.data.engines.sql import extract, literal, matches, parsed
+from halfmask.data.sql import extract, literal, matches, parsed
 from halfmask.data.zones import HOUR, check_zone, wall_clock, wall_clocks
 from halfmask.errors import ColumnError
 

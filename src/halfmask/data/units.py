@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from halfmask.data.engines.sql import literal
+from halfmask.data.sql import literal
 from halfmask.errors import OptionError, ReadingError
 
 HOUR = 3_600_000_000

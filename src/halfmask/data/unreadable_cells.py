@@ -4,12 +4,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
-from halfmask.data.advised_queries import Queries, advised, in_list, text_of
-from halfmask.data.clean import Rule
 from halfmask.data.column_types import NAIVE_TIME, ZONED_TIME
-from halfmask.data.engines.sql import literal, matches, quote
 from halfmask.data.number_formats import NumberFormat, proof, undecided, unit_behind
-from halfmask.data.source_table import SourceTable
+from halfmask.data.source_table import Rule, SourceTable
+from halfmask.data.sql import Queries, advised, in_list, literal, matches, quote, text_of
 from halfmask.errors import HalfmaskError, ReadingError
 
 FEW_WORDS = 8

@@ -4,15 +4,14 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from halfmask.data.advised_queries import advised
 from halfmask.data.column_types import CLOCKS, TIMES, ColumnType, is_time
 from halfmask.data.columns import FRACTIONS, candidates, listing, present, role_of, several, words
 from halfmask.data.date_formats import is_compact
-from halfmask.data.engines.sql import KIND_OF_FILE, file_part, literal, quote
 from halfmask.data.options import ReadOptions
 from halfmask.data.other_columns import is_flag
 from halfmask.data.panel import Guess
 from halfmask.data.source_table import SAMPLE_ROWS, SourceTable
+from halfmask.data.sql import KIND_OF_FILE, advised, file_part, literal, quote
 from halfmask.data.units import NAMES as UNIT_NAMES
 from halfmask.errors import ColumnError
 

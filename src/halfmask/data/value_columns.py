@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from halfmask.data.advised_queries import Queries, text_of
-from halfmask.data.clean import Rule, value_rule
+from halfmask.data.clean import value_rule
 from halfmask.data.column_types import ABSENT, TEXTS, ColumnType, texts
 from halfmask.data.columns import words
-from halfmask.data.engines.sql import literal, matches, quote
 from halfmask.data.interpretation import Interpretation
 from halfmask.data.number_formats import NumberFormat, number_format, unit_behind
 from halfmask.data.panel import Guess
 from halfmask.data.reading_interval import head, step_of
+from halfmask.data.source_table import Rule
+from halfmask.data.sql import Queries, literal, matches, quote, text_of
 from halfmask.data.units import NAMES as UNIT_NAMES
 from halfmask.data.units import Wanted, conversion, factor, is_unit, kept_unit, needs_step, unit_in_name, usual_unit
 from halfmask.errors import ColumnError, ReadingError

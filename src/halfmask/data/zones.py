@@ -1,25 +1,45 @@
-"""The wall clocks of zones, in an engine's query or over an array.
+"""Find the clock of times with a zone or an offset, and convert instants to wall clocks, in a query or over an array.
+
+``2026-07-01T00:30+02:00`` belongs to a day that begins at 22:00 UTC. If all texts have one offset, that is the clock.
+If there are several, the clock is that of a zone which has each offset at the times written with it, such as +01:00 in
+winter and +02:00 in summer. All zones that fit give one wall clock.
 
 In an hour that occurs twice, a reading of the second passing is placed a microsecond later. So both passings keep their
 day and hour, and are not duplicates of each other.
 """
 
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cache
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
+import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
 from halfmask.arrays import IntArray
+from halfmask.data.column_types import ZONE, ZONE_GROUP, ZONED_TIME
 from halfmask.data.day_parts import SECOND
-from halfmask.data.engines.sql import to_instant, to_local
-from halfmask.errors import OptionError
+from halfmask.data.source_table import SourceTable
+from halfmask.data.sql import extract, to_instant, to_local
+from halfmask.errors import OptionError, ReadingError
 
 HOUR = 3_600_000_000
 _YEARS = 130
 _LOOKS = 10 * 86_400
 """Seconds between two looks at a clock: no zone has gone back and forth within ten days since 1970."""
+USUAL = (
+    *("Europe/London", "Europe/Berlin", "Europe/Helsinki", "America/New_York", "America/Chicago", "America/Denver"),
+    *("America/Los_Angeles", "Australia/Sydney"),
+)
+"""Zones that are tried before all others, so that a well-known name is shown."""
+_SHORT = re.compile(r"[+-]\d\d:\d\d")
+_BEHIND = rf":[0-9][0-9](?:\.[0-9]+)? ?({ZONE})(?:\[[A-Za-z_/]+\])?$"
+"""The zone behind a clock is group 1. Both engines and Python read it alike."""
+_NAMED = re.compile(r"\[([A-Za-z_/]+)\]$")
 
 
 def check_zone(tz: str) -> None:
@@ -110,3 +130,105 @@ def ahead_of_utc(tz: str, second: int) -> int:
     """Return by how many seconds a zone's clock is ahead of UTC."""
     offset = datetime.fromtimestamp(second, UTC).astimezone(ZoneInfo(tz)).utcoffset()
     return round((offset or timedelta(0)).total_seconds())
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """The times written with one date and one offset: seconds ahead of UTC, and the first and last instant."""
+
+    ahead: int
+    first: int
+    last: int
+    rows: int
+
+
+def own_clock(raw: SourceTable, name: str, text: str, sample: Sequence[str]) -> str:
+    """Return the zone, or the fixed offset, in whose wall clock the times of a column are written.
+
+    ``text`` is an expression of the texts, ``sample`` the first of them. The whole column is read. It is an error if no
+    zone has all of its offsets.
+    """
+    offsets = {_offset(each) for each in sample}
+    first = min(offsets)
+    if offsets == {"Z"}:
+        return "UTC"
+    # The end of a text is quickly compared; what differs from the first rows is looked at with care.
+    if len(offsets) == 1 and _SHORT.fullmatch(first) and raw.count([f"{text} NOT LIKE '%{first}'"]) == [0]:
+        return fixed(_ahead(first))
+    return clock_of(name, list(_written(raw, text)), [zone for each in sample for zone in _NAMED.findall(each)])
+
+
+def clock_of(name: str, stretches: Sequence[Stretch], named: Sequence[str] = ()) -> str:
+    """Return the clock that has each offset at its times; ``named`` are zones that the texts name."""
+    offsets: Counter[int] = Counter()
+    for each in stretches:
+        offsets[each.ahead] += each.rows
+    if len(offsets) <= 1:
+        return fixed(next(iter(offsets), 0))
+    if zone := _fitting(stretches, named):
+        return zone
+    ((most, _),) = offsets.most_common(1)
+    usual = _fitting([each for each in stretches if each.ahead == most], named)
+    listed = ", ".join(f"{fixed(ahead)} {rows:,} rows" for ahead, rows in offsets.most_common(4))
+    ways = [f"`tz={usual}` by the clock that most rows may be written in"] * (usual not in (None, "UTC"))
+    raise ReadingError(
+        f"column {name!r}: its times have several offsets ({listed}), and no zone has each of them at the times "
+        f"written with it; say in which zone days are cut: {', '.join([*ways, '`tz=UTC` by that of UTC'])}",
+        kind="offsets",
+    )
+
+
+def stretch_of(text: str) -> Stretch:
+    """Return a text with an offset as a stretch that has only this time."""
+    found = re.fullmatch(ZONED_TIME, text.strip())
+    if found is None:
+        raise ReadingError(f"{text!r} is not an ISO time with an offset", kind="cell")
+    hours, minutes, seconds = (found[1][at : at + 2] or "0" for at in (11, 14, 17))
+    clock = timedelta(hours=int(hours), minutes=int(minutes), seconds=int(seconds))
+    local = datetime.fromisoformat(found[1][:10]).replace(tzinfo=UTC) + clock
+    ahead = _ahead(found[ZONE_GROUP])
+    second = int(local.timestamp()) - ahead
+    return Stretch(ahead, second, second, 1)
+
+
+def fixed(ahead: int) -> str:
+    """Return a fixed offset as text, such as +05:30; UTC if it is 0."""
+    minutes = abs(ahead) // 60
+    return f"{'-' if ahead < 0 else '+'}{minutes // 60:02}:{minutes % 60:02}" if ahead else "UTC"
+
+
+def _written(raw: SourceTable, text: str) -> Iterator[Stretch]:
+    """Yield the stretches of a whole column: one for each written date and offset."""
+    behind = extract(text, _BEHIND, 1)
+    columns = {"offset": behind, "day": f"substr({text}, 1, 10)", "text": f"replace({text}, 'T', ' ')"}
+    texts = raw.select(columns, ordered=False).filter(nw.col("offset") != "").group_by("offset", "day")
+    ends = texts.agg(nw.col("text").min().alias("first"), nw.col("text").max().alias("last"), nw.len().alias("rows"))
+    for each in raw.engine.collect(ends).to_pylist():
+        if all(re.fullmatch(ZONED_TIME, each[end].strip()) for end in ("first", "last")):
+            first, last = stretch_of(each["first"]), stretch_of(each["last"])
+            yield Stretch(first.ahead, first.first, last.last, int(each["rows"]))
+
+
+def _fitting(stretches: Sequence[Stretch], named: Sequence[str]) -> str | None:
+    """Return the first zone that has every offset at the times written with it; None if there is none."""
+    zones = available_timezones()
+    for zone in dict.fromkeys((*named, *USUAL, *sorted(zones))):
+        if zone in zones and all(
+            ahead_of_utc(zone, each.first) == ahead_of_utc(zone, each.last) == each.ahead for each in stretches
+        ):
+            return zone
+    return None
+
+
+def _offset(text: str) -> str:
+    """Return the offset in the text of a time; Z for all spellings of UTC, empty if there is none."""
+    found = re.fullmatch(ZONED_TIME, text)
+    return "" if found is None else "Z" if found[ZONE_GROUP][0] not in "+-" else found[ZONE_GROUP]
+
+
+def _ahead(offset: str) -> int:
+    """Return how many seconds an offset is ahead of UTC; it is written as +02:00, +0200, +02 or Z."""
+    if offset[0] not in "+-":
+        return 0
+    digits = f"{offset[1:].replace(':', '')}00"
+    return (-1 if offset[0] == "-" else 1) * (int(digits[:2]) * 3600 + int(digits[2:4]) * 60)

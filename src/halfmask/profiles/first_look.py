@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from halfmask.data.advised_queries import typed_query
-from halfmask.data.open_panel import open_panel
-from halfmask.data.open_table import open_table
+from halfmask.data.open_panel import open_panel, open_table
 from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Guess
+from halfmask.data.sql import typed_query
 from halfmask.errors import InputError
 from halfmask.profiles.build import Policies, build_profile
 from halfmask.profiles.quality import accounts, quality

@@ -11,11 +11,10 @@ import duckdb
 import narwhals as nw
 import pyarrow as pa
 
-from halfmask.data.advised_queries import READINGS
-from halfmask.data.engines.sql import literal
 from halfmask.data.locate import Workplace
 from halfmask.data.panel import Engine, T
 from halfmask.data.source_table import SAMPLE_ROWS, CellPlace, SourceTable
+from halfmask.data.sql import READINGS, literal
 from halfmask.errors import HalfmaskError, OptionError, ReadingError, RunError, SourceError
 
 BATCH_ROWS = 131_072

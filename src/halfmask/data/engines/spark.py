@@ -18,7 +18,6 @@ import pyarrow as pa
 
 from halfmask.data import frames
 from halfmask.data.engines.duckdb import BATCH_ROWS, MISREAD, connect, headline
-from halfmask.data.engines.sql import quote
 from halfmask.data.formats import Format
 from halfmask.data.formats.csv import Csv
 from halfmask.data.formats.parquet import Parquet, check
@@ -26,6 +25,7 @@ from halfmask.data.locate import SourceFiles
 from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Engine, T
 from halfmask.data.source_table import SAMPLE_ROWS, CellPlace, SourceTable
+from halfmask.data.sql import quote
 from halfmask.errors import HalfmaskError, OptionError, RunError, SourceError
 
 _OPEN_COST = 4 << 20

@@ -1,13 +1,15 @@
-"""Read Feather and Arrow IPC files, one batch at a time."""
+"""Read Feather and Arrow IPC files, one batch at a time, and other files that a library reads as Arrow batches."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
-from halfmask.data.engines.duckdb import DuckDBTable
+from halfmask.data.engines.duckdb import DuckDBTable, StreamedTable
 from halfmask.data.formats import Format, OpenRequest
-from halfmask.data.formats._batches import open_batches
+from halfmask.data.source_table import SAMPLE_ROWS
 from halfmask.errors import SourceError
+
+ReadFile = Callable[[str], Iterator[pa.RecordBatch]]
 
 
 class ArrowFile(Format):
@@ -36,3 +38,29 @@ def _batches(file: str) -> Iterator[pa.RecordBatch]:
         raise SourceError(
             f"{file}: not an Arrow file, or cut short; replace the file or leave it out", kind="damaged", place=file
         ) from error
+
+
+def open_batches(asked: OpenRequest, read: ReadFile) -> StreamedTable:
+    """Return the batches of all files as one table; files are read one after another, again for every query.
+
+    Its column ``filename`` serves if the users' ids are in files' names.
+    """
+    found = asked.found
+    first = next(read(found.files[0]), None)
+    if first is None or not first.num_rows:
+        raise SourceError(f"{found.source}: there are no readings in it", kind="empty", place=found.source)
+    sample = pa.Table.from_batches([first]).slice(0, SAMPLE_ROWS)
+
+    def batches(schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        for file in found.files:
+            for batch in read(file):
+                odd = ", ".join(map(repr, sorted(set(batch.schema.names) ^ set(sample.column_names))))
+                if odd:
+                    raise SourceError(
+                        f"{file}: its columns differ from those of {found.files[0]} ({odd})", kind="differ", place=file
+                    )
+                name = pa.array([file] * batch.num_rows, pa.string())
+                part = pa.Table.from_batches([batch]).append_column("filename", name)
+                yield from part.select(schema.names).cast(schema).to_batches()
+
+    return StreamedTable(asked.connection, found.source, sample, batches, [pa.field("filename", pa.string())])

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from halfmask.data.engines.duckdb import DuckDBTable
 from halfmask.data.formats import Format, OpenRequest
-from halfmask.data.formats._batches import open_batches
+from halfmask.data.formats.arrow import open_batches
 from halfmask.errors import SourceError
 
 _ROWS = 50_000

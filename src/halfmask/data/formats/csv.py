@@ -8,10 +8,10 @@ from pathlib import Path
 from halfmask.data import arrow_blocks, encodings
 from halfmask.data.csv_layout import Layout, Layouts, find_layouts
 from halfmask.data.engines.duckdb import DuckDBTable
-from halfmask.data.engines.sql import file_list, literal, quote
 from halfmask.data.formats import Format, OpenRequest
 from halfmask.data.locate import SourceFiles, Workplace
 from halfmask.data.panel import Guess
+from halfmask.data.sql import file_list, literal, quote
 from halfmask.errors import SourceError
 
 _DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "blank"}

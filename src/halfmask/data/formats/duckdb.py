@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import duckdb
 
 from halfmask.data.engines.duckdb import DuckDBTable, headline
-from halfmask.data.engines.sql import literal, quote
 from halfmask.data.formats import OpenRequest
 from halfmask.data.formats._databases import Tables
+from halfmask.data.sql import literal, quote
 from halfmask.errors import OptionError, SourceError
 
 MEMORY = ":memory:"

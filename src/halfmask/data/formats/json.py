@@ -6,8 +6,8 @@ import pyarrow as pa
 
 from halfmask.data.column_types import is_time
 from halfmask.data.engines.duckdb import DuckDBTable
-from halfmask.data.engines.sql import file_list, quote
 from halfmask.data.formats import Format, OpenRequest, by_extension
+from halfmask.data.sql import file_list, quote
 from halfmask.data.times import counts_from_1970
 
 From = Callable[[Sequence[str]], str]

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 
 from halfmask.data.arrow_blocks import ArrowCells, panel_batch, side_by_side
 from halfmask.data.engines.duckdb import DuckDBTable
-from halfmask.data.engines.sql import file_list
 from halfmask.data.formats import Format, OpenRequest
 from halfmask.data.locate import SourceFiles
 from halfmask.data.panel import Quick
+from halfmask.data.sql import file_list
 from halfmask.errors import SourceError
 
 GROUP_ROWS = 1 << 20

@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 
 from halfmask.data.engines.duckdb import DuckDBTable, StreamedTable, headline
-from halfmask.data.engines.sql import quote
 from halfmask.data.formats import OpenRequest
 from halfmask.data.formats._databases import Tables
 from halfmask.data.source_table import SAMPLE_ROWS
+from halfmask.data.sql import quote
 from halfmask.errors import SourceError
 
 _TABLES = """SELECT table_schema, table_name FROM information_schema.tables

@@ -5,8 +5,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from halfmask.data.engines.sql import quote
 from halfmask.data.formats._databases import RowDatabase
+from halfmask.data.sql import quote
 
 _FRACTIONS = ("REAL", "FLOA", "DOUB", "NUMERIC", "DECIMAL")
 

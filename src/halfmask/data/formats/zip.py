@@ -6,9 +6,8 @@ import zipfile
 from dataclasses import replace
 
 from halfmask.data.engines.duckdb import DuckDBTable
-from halfmask.data.formats import AUTO, Format, OpenRequest
+from halfmask.data.formats import AUTO, Format, OpenRequest, sniff
 from halfmask.data.locate import Workplace, locate
-from halfmask.data.sniff import sniff
 from halfmask.errors import SourceError
 
 
