@@ -7,9 +7,19 @@ import pytest
 from scipy.optimize import minimize
 
 from halfmask.arrays import FloatArray
-from halfmask.rewards.asked_panel import AskedPanel, Point, budgets_of_curve, costliest, least_error, point, scanned
+from halfmask.rewards.asked_panel import (
+    AskedPanel,
+    Point,
+    apart_within,
+    budgets_of_curve,
+    cost_apart,
+    costliest,
+    least_error,
+    own_rewards,
+    point,
+    scanned,
+)
 from halfmask.rewards.choice_model import ChoiceModel
-from halfmask.rewards.consumer_optimum import apart_within, cost_apart, own_rewards
 from halfmask.rewards.honest_prices import arbitrage, least_ratios, meets_ratios, repaired
 from halfmask.rewards.reward_search import Problem, best, in_whole_units
 from tests.refusals import refused

@@ -6,13 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from halfmask.service.campaign import Campaign, check_campaign
-from halfmask.service.campaign_noise import LatticeNoise
+from halfmask.service.campaign import Campaign, LatticeNoise, check_campaign
 from halfmask.service.cells import Cells, merge
-from halfmask.service.estimates import estimates, total_noise
-from halfmask.service.estimates_on_request import weighted_mean
-from halfmask.service.period_calendar import Calendar
-from halfmask.service.period_entry import period_entry
+from halfmask.service.clock_and_periods import Calendar
+from halfmask.service.estimates import estimates, period_entry, total_noise, weighted_mean
 from halfmask_device.instants import instant_text
 from halfmask_device.protocol import Cell
 from tests.service.world import CAMPAIGN, World, instant

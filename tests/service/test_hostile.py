@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from halfmask.service import campaign_requests, writer
+from halfmask.service import campaign_requests, service
 from halfmask.service.http import read_request
 from halfmask.service.http.post_reports import parse_post
 from halfmask.service.rate_limits import Buckets, Limits
@@ -309,13 +309,13 @@ def test_the_memory_of_times_holds_no_long_text(world: World) -> None:
 def test_reports_that_wait_are_bounded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     producer = world.join(world.campaign(world.consumer()))
     many = {"reports": [{"time": f"2026-11-16T10:00:{second:02}Z", "steps": 1, "setting": "A"} for second in range(11)]}
-    monkeypatch.setattr(writer, "MOST_OF_ONE", 10)
+    monkeypatch.setattr(service, "MOST_OF_ONE", 10)
     told = world.refused(429, "POST", "/v1/reports", producer, many)
     assert told["field"] == "waiting reports of one producer"
-    monkeypatch.setattr(writer, "MOST_OF_ONE", 11)
-    monkeypatch.setattr(writer, "MOST_WAITING", 10)
+    monkeypatch.setattr(service, "MOST_OF_ONE", 11)
+    monkeypatch.setattr(service, "MOST_WAITING", 10)
     assert world.refused(503, "POST", "/v1/reports", producer, many)["code"] == "busy"
-    monkeypatch.setattr(writer, "MOST_WAITING", 11)
+    monkeypatch.setattr(service, "MOST_WAITING", 11)
     for _ in range(3):  # what has been written waits no longer
         assert len(world.ok("POST", "/v1/reports", producer, many)["results"]) == 11
 

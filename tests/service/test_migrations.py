@@ -11,7 +11,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from halfmask.service.serve import initialise
-from halfmask.service.storage import table_versions
+from halfmask.service.storage import tables
 from halfmask.service.storage.sql_store import open_store, prepare_database
 from halfmask.service.storage.tables import metadata
 from tests.refusals import refused
@@ -49,11 +49,11 @@ def opened(database: str, operator: str) -> Iterator[World]:
 def later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """One more migration, of a later version."""
     folder = tmp_path / "migrations"
-    shutil.copytree(str(table_versions.MIGRATIONS), folder)
-    text = LATER.format(before=table_versions.newest_version())
+    shutil.copytree(str(tables.MIGRATIONS), folder)
+    text = LATER.format(before=tables.newest_version())
     (folder / "versions" / "9999_later.py").write_text(text, encoding="utf-8")
     with monkeypatch.context() as patch:
-        patch.setattr(table_versions, "MIGRATIONS", folder)
+        patch.setattr(tables, "MIGRATIONS", folder)
         yield
 
 
@@ -77,7 +77,7 @@ def test_sharing_goes_on_after_an_upgrade(database: str, request: pytest.Fixture
         open_store(database)
     assert initialise(database) is None  # the operator's token is still the one that it was
     with opened(database, operator) as world:
-        assert table_versions.version_of(world.store.engine) == "9999"
+        assert tables.version_of(world.store.engine) == "9999"
         assert world.periods(campaign, consumer)[DAY] == before
         assert set(send(world, members[:8], 9)) == {"known"}
         assert set(send(world, members, 11)) == {"accepted"}
@@ -93,6 +93,6 @@ def test_the_tables_of_a_new_database_are_those_that_the_code_declares(database:
     with store.engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, metadata) == []
-        scripts = ScriptDirectory.from_config(table_versions.configuration(connection))
-        assert scripts.get_current_head() == context.get_current_revision() == table_versions.newest_version()
+        scripts = ScriptDirectory.from_config(tables.configuration(connection))
+        assert scripts.get_current_head() == context.get_current_revision() == tables.newest_version()
     store.close()

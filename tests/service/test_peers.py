@@ -11,11 +11,11 @@ import pytest
 from sqlalchemy import event
 
 from halfmask.service import peers
+from halfmask.service.campaign_periods import FEW, others, own_cells
 from halfmask.service.cells import merge
-from halfmask.service.merged_cells import FEW, others, own_cells
 from halfmask.service.peers import EVER, Part, Peers, Window, join_peers, learn, messages
 from halfmask.service.report_decisions import Post
-from halfmask.service.tokens import digest
+from halfmask.service.request import digest
 from halfmask_device.http_client import ServiceClient as Peer
 from halfmask_device.http_client import Transport
 from tests.refusals import refused

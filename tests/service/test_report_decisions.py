@@ -8,7 +8,7 @@ import pytest
 
 from halfmask.service import report_decisions
 from halfmask.service.report_decisions import Post
-from halfmask.service.tokens import digest
+from halfmask.service.request import digest
 from halfmask_device.instants import instant_text
 from tests.service.world import CAMPAIGN, World, instant, running, sqlite_url
 

@@ -10,8 +10,8 @@ import pytest
 from halfmask.service.http import event_stream
 from halfmask.service.http.routes import ROUTES, Route
 from halfmask.service.rate_limits import Limits
-from halfmask.service.storage.node_cell_rows import KnownRow
-from halfmask.service.tokens import digest
+from halfmask.service.request import digest
+from halfmask.service.storage.period_rows import KnownRow
 from tests.service.world import CAMPAIGN, World, running, sqlite_url
 
 ROLES = ("consumer", "operator", "producer", "node", "peer")

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from halfmask.service import period_closing
-from halfmask.service.period_closing import close_all
+from halfmask.service import campaign_periods
+from halfmask.service.campaign_periods import close_all
 from halfmask.service.snapshots import apart
 from halfmask.service.storage.sql_store import Transaction, open_store
 from tests.service.world import World, instant
@@ -304,7 +304,7 @@ def test_many_periods_close_in_parts_and_leaving_waits_for_none(world: World) ->
     due = [[span.key for span in spans] for _, spans in world.service.due(world.clock())]
     parts = [len(spans) for spans in due]
     assert parts == [78, 39, 39]  # many where nobody reported
-    assert ("2026-11-16T11Z" in due[-1], len(due[-1]) <= period_closing.FEW) == (True, True)
+    assert ("2026-11-16T11Z" in due[-1], len(due[-1]) <= campaign_periods.FEW) == (True, True)
     assert world.ok("DELETE", "/v1/me", producer)["withdrawn"] == 0  # past its deadline, closed or not
     assert sum(len(spans) for _, spans in world.service.due(world.clock())) == sum(parts)
     shown = world.periods(campaign, consumer)
@@ -315,8 +315,8 @@ def test_many_periods_close_in_parts_and_leaving_waits_for_none(world: World) ->
 
 def test_empty_periods_close_together_and_as_one_by_one(any_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Four days of hours with a report on the first: in few parts, with the same rows and events."""
-    monkeypatch.setattr(period_closing, "FEW", 8)
-    monkeypatch.setattr(period_closing, "MANY", 40)
+    monkeypatch.setattr(campaign_periods, "FEW", 8)
+    monkeypatch.setattr(campaign_periods, "MANY", 40)
     world, closed, told = any_world, [], []
     consumer = world.consumer()
     names = [world.campaign(consumer, period="hour", begins="2026-11-12T00:00:00Z", grace_minutes=0) for _ in range(2)]
@@ -331,7 +331,7 @@ def test_empty_periods_close_together_and_as_one_by_one(any_world: World, monkey
             for campaign, spans in parts:
                 if one_by_one:
                     for span in spans:
-                        period_closing.close(tx, campaign, span, world.clock.now)
+                        campaign_periods.close(tx, campaign, span, world.clock.now)
                 else:
                     close_all(tx, campaign, spans, world.clock.now)
                     close_all(tx, campaign, spans[:3], world.clock.now)  # again: nothing more

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from halfmask.service.clock import DAY, MINUTE
+from halfmask.service.clock_and_periods import DAY, MINUTE
 from halfmask.service.serve import initialise
 from halfmask.service.storage.sql_store import Store, StoreGoneError, Transaction, open_store
 from halfmask_device.instants import Instant, instant_text
@@ -314,13 +314,13 @@ def test_a_planted_double_count_is_found(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_the_sums_alone_find_a_planted_double_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One report in fifty is added up twice when a period closes; all answers to producers are right."""
-    from halfmask.service import merged_cells
+    from halfmask.service import campaign_periods
 
     def twice(reports: Any) -> Any:
         rows = list(reports)
         return count([row for number, row in enumerate(rows) for _ in range(2 if number % 50 == 0 else 1)])
 
-    count = merged_cells.count_reports
-    monkeypatch.setattr(merged_cells, "count_reports", twice)
+    count = campaign_periods.count_reports
+    monkeypatch.setattr(campaign_periods, "count_reports", twice)
     with pytest.raises(AssertionError):
         run(tmp_path, 1, 300)

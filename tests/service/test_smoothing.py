@@ -8,8 +8,8 @@ import pytest
 from benchmarks.smoothing import KINDS as DATA
 from benchmarks.smoothing import NOISES, WINDOWS, Cell, drawn, tried
 
+from halfmask.service.clock_and_periods import KINDS, Calendar
 from halfmask.service.estimates import NORMAL
-from halfmask.service.period_calendar import KINDS, Calendar
 from halfmask.service.smoothing import BLOCK, LEAST, MARGIN, Known, best_sums, blocks, smoothed
 from halfmask_device.protocol import read_instant
 from tests.real_data import PEDESTRIANS, SWISS, needs_data

@@ -6,13 +6,12 @@ from pathlib import Path
 import pytest
 
 from halfmask.service.serve import initialise
+from halfmask.service.storage.campaign_rows import EntryRow
 from halfmask.service.storage.databases import Sqlite
-from halfmask.service.storage.ledger_rows import EntryRow
-from halfmask.service.storage.node_cell_rows import KnownRow
-from halfmask.service.storage.period_rows import ClosedRow, SnapshotRow
+from halfmask.service.storage.period_rows import ClosedRow, KnownRow, SnapshotRow
 from halfmask.service.storage.report_rows import ReportRow
 from halfmask.service.storage.sql_store import Store, open_store, prepare_database
-from halfmask.service.storage.table_versions import newest_version, version_of
+from halfmask.service.storage.tables import newest_version, version_of
 from halfmask.testing.database_contract import DATABASE_CHECKS
 from tests.service.world import CAMPAIGN
 

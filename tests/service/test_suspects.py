@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from halfmask.service.campaign_noise import LatticeNoise, lattice_noise
+from halfmask.service.campaign import LatticeNoise, lattice_noise
 from halfmask.service.storage.report_rows import ReportRow
 from halfmask.service.suspects import FALSE_ALARM, find_suspects, reports_for_proof, too_little_noise
 

@@ -20,9 +20,9 @@ from halfmask.commands.simulate import Simulate, Simulated, _outcome, panel, sus
 from halfmask.figures.simulated_days import read_days, simulated_caption, simulated_plot
 from halfmask.rewards.asked_panel import AskedPanel
 from halfmask.rewards.choice_model import ChoiceModel
-from halfmask.service.clock import system_clock
-from halfmask.simulation.consumer_agent import ConsumerAgent
-from halfmask.simulation.producer_agent import FIRST_DAY
+from halfmask.service.clock_and_periods import system_clock
+from halfmask.simulation.simulated_consumer import SimulatedConsumer
+from halfmask.simulation.simulated_producers import FIRST_DAY
 from halfmask.simulation.simulated_service import Host, hosted, no_script
 from halfmask.simulation.simulation import Simulation
 from halfmask.simulation.simulation_result import Row, SimulationResult
@@ -79,7 +79,7 @@ def test_the_truth_is_the_sum_of_the_readings_though_some_lie(ran: Ran) -> None:
 
 def test_a_consumer_with_money_left_does_not_pay_far_more_than_it_ever_tried() -> None:
     panel_ = AskedPanel(60, 48, 0.6, np.array([0.1, 1.0, 0.0]))
-    consumer = ConsumerAgent(
+    consumer = SimulatedConsumer(
         ("A", "B", "N"), np.array([0.3, 0.6, 0.0]), panel_, 1e9, 6, 5, np.random.default_rng(1), lambda _: None
     )
     people = ChoiceModel(-1.0, 3.0, 0.6).population(consumer.privacy)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from halfmask.arrays import FloatArray
     from halfmask.menus.menu import Menu
     from halfmask.profiles.profile import Profile
-    from halfmask.simulation.producer_agent import World
+    from halfmask.simulation.simulated_producers import World
     from halfmask.simulation.simulation_result import Row, SimulationResult
 
     Readings = list[list[list[tuple[str, str]]]]
@@ -144,7 +144,7 @@ def simulate(options: Simulate) -> Simulated:
     from contextlib import ExitStack
     from tempfile import TemporaryDirectory
 
-    from halfmask.simulation.producer_agent import FIRST_DAY
+    from halfmask.simulation.simulated_producers import FIRST_DAY
     from halfmask.simulation.simulated_service import existing, hosted
     from halfmask.simulation.simulation import simulate as run
     from halfmask.simulation.simulation_result import frame
@@ -179,7 +179,7 @@ def simulate(options: Simulate) -> Simulated:
 def world_of(options: Simulate, menu: "Menu", readings: "Readings", first: date) -> "World":
     """Return the world that the options describe."""
     from halfmask.rewards.choice_model import ChoiceModel
-    from halfmask.simulation.producer_agent import Behaviour, World
+    from halfmask.simulation.simulated_producers import Behaviour, World
     from halfmask_device.lattice import Lattice
 
     return World(

@@ -75,10 +75,7 @@ def arbitrage(rewards: FloatArray, worth: FloatArray, most: FloatArray) -> list[
 def _cover(need: float, limit: float, items: dict[int, tuple[float, float]]) -> dict[int, int] | None:
     """Return the cheapest multiset of items with ``need`` information in total; None if none costs less than ``limit``.
 
-    ``items`` are (information, price) by index. Dynamic programming takes items in order of price per information and
-    expands the state with the lowest bound first: what is still needed costs at least the next item's price per
-    information. The first complete cover is therefore the cheapest. For each item, the count that completes the cover
-    is tried first, then one less, two less, and so on while this can still pay.
+    ``items`` are (information, price) by index. The cheapest cover is an integer linear program.
     """
     if not items or limit <= 0:
         return None

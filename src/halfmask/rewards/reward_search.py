@@ -1,7 +1,7 @@
 """Search for the best rewards under a budget or an error, with a least average privacy and honest prices if requested.
 
 Rewards r >= 0 are searched by sequential quadratic programming with exact gradients, from several starts. If all
-producers are alike and nothing more is required, the closed form of `rewards.consumer_optimum` is one of the starts,
+producers are alike and nothing more is required, the closed form of `rewards.asked_panel` is one of the starts,
 and optimal. Otherwise the problem is not concave, and the result may not be the optimum;
 `rewards.asked_panel.least_error` bounds its distance from it.
 """

@@ -8,8 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any
 
-from halfmask.service.service import Service
-from halfmask.service.writer import Writer
+from halfmask.service.service import Service, Writer
 
 log = logging.getLogger("halfmask.service")
 SPARE = 9

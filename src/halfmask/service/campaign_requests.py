@@ -5,19 +5,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from halfmask.service.campaign import Campaign, check_campaign, check_rewards, check_whole
+from halfmask.service.campaign_periods import chosen, close_on_request, closed_of, periods, shut, with_smoothed
 from halfmask.service.cells import check_cells, plain_cells
-from halfmask.service.estimates_on_request import parse_question
-from halfmask.service.merged_cells import shut
-from halfmask.service.period_calendar import Span
-from halfmask.service.period_closing import chosen, close_on_request, closed_of, periods, with_smoothed
+from halfmask.service.clock_and_periods import Span
+from halfmask.service.estimates import parse_question
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
 from halfmask.service.report_decisions import book_reversal
-from halfmask.service.request import Call, Request, parse_json
-from halfmask.service.storage.campaign_rows import UPSTREAM
-from halfmask.service.storage.ledger_rows import EntryRow
+from halfmask.service.request import Call, Request, new_name, parse_json
+from halfmask.service.storage.campaign_rows import UPSTREAM, EntryRow
 from halfmask.service.storage.sql_store import Transaction
 from halfmask.service.storage.tables import Plain
-from halfmask.service.tokens import new_name
 from halfmask_device.instants import instant_text
 
 ALWAYS = -(2**62)

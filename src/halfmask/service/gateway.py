@@ -12,13 +12,12 @@ from starlette.concurrency import run_in_threadpool
 
 from halfmask.service.background_tasks import BackgroundTask, repeated
 from halfmask.service.campaign import Campaign
+from halfmask.service.campaign_periods import changed_cells, note, own_rows, recent
 from halfmask.service.campaign_requests import mirror
-from halfmask.service.merged_cells import changed_cells, note, own_rows, recent
-from halfmask.service.service import Service
+from halfmask.service.service import Service, Writer
 from halfmask.service.storage.campaign_rows import UPSTREAM
-from halfmask.service.storage.node_cell_rows import KnownRow
+from halfmask.service.storage.period_rows import KnownRow
 from halfmask.service.storage.sql_store import Transaction
-from halfmask.service.writer import Writer
 from halfmask_device.http_client import ServiceClient as Upstream
 from halfmask_device.http_client import Transport, urllib_transport
 

@@ -14,8 +14,7 @@ from halfmask.files import whole_file
 from halfmask.service.background_tasks import BackgroundTask, repeated
 from halfmask.service.campaign import Campaign
 from halfmask.service.lake import SCHEMA
-from halfmask.service.service import Service
-from halfmask.service.writer import Writer
+from halfmask.service.service import Service, Writer
 
 log = logging.getLogger("halfmask.service")
 EVERY = 2.0

@@ -4,13 +4,12 @@ from typing import Any
 
 from halfmask.service import snapshots
 from halfmask.service.campaign import Campaign, check_text, check_whole
-from halfmask.service.clock import DAY
-from halfmask.service.merged_cells import shut
+from halfmask.service.campaign_periods import shut
+from halfmask.service.clock_and_periods import DAY
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
-from halfmask.service.request import Call
+from halfmask.service.request import Call, digest, issue, new_name, new_secret
 from halfmask.service.storage.identity_rows import ProducerRow, Role
 from halfmask.service.storage.tables import Plain
-from halfmask.service.tokens import digest, issue, new_name, new_secret
 from halfmask_device.instants import Instant, instant_text, parse_instant
 
 MOST_INVITATIONS = 10_000

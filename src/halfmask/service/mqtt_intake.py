@@ -21,11 +21,10 @@ from halfmask.service.http.post_reports import parse_post
 from halfmask.service.http.read_request import LONGEST_TOKEN, MOST_BYTES, body_too_large
 from halfmask.service.mqtt import QOS, Broker, receipts_topic, reports_topic
 from halfmask.service.refusal import Refusal, forbidden, unauthenticated
-from halfmask.service.service import Service
+from halfmask.service.request import digest
+from halfmask.service.service import Service, Writer
 from halfmask.service.storage.sql_store import Transaction
 from halfmask.service.storage.tables import Plain
-from halfmask.service.tokens import digest
-from halfmask.service.writer import Writer
 
 if TYPE_CHECKING:
     from paho.mqtt.client import Client, MQTTMessage

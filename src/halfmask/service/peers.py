@@ -18,18 +18,16 @@ from starlette.concurrency import run_in_threadpool
 from halfmask.errors import HalfmaskError, OptionError
 from halfmask.service.background_tasks import BackgroundTask, repeated
 from halfmask.service.campaign import Campaign, check_text, check_whole
+from halfmask.service.campaign_periods import MANY, OWN, Noted, changed_cells, note_last, recent
 from halfmask.service.campaign_requests import MOST_VERSION, mirror, offer_of
 from halfmask.service.cells import check_cells, plain_cells
-from halfmask.service.merged_cells import MANY, OWN, Noted, changed_cells, note_last, recent
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
-from halfmask.service.request import Call
-from halfmask.service.service import Service
+from halfmask.service.request import Call, digest
+from halfmask.service.service import Service, Writer
 from halfmask.service.storage.campaign_rows import UNGIVEN, UPSTREAM
-from halfmask.service.storage.node_cell_rows import KnownRow
+from halfmask.service.storage.period_rows import KnownRow
 from halfmask.service.storage.sql_store import Transaction
 from halfmask.service.storage.tables import Plain
-from halfmask.service.tokens import digest
-from halfmask.service.writer import Writer
 from halfmask_device.http_client import ServiceClient as Peer
 from halfmask_device.http_client import Transport, urllib_transport
 

@@ -9,11 +9,11 @@ from itertools import repeat
 
 from halfmask.service import snapshots
 from halfmask.service.campaign import Campaign
-from halfmask.service.merged_cells import shut
-from halfmask.service.period_calendar import Span
+from halfmask.service.campaign_periods import shut
+from halfmask.service.clock_and_periods import Span
 from halfmask.service.refusal import Refusal, forbidden, unauthenticated
+from halfmask.service.storage.campaign_rows import EntryRow
 from halfmask.service.storage.identity_rows import Identity
-from halfmask.service.storage.ledger_rows import EntryRow
 from halfmask.service.storage.report_rows import ReportTuple
 from halfmask.service.storage.sql_store import Transaction
 from halfmask.service.storage.tables import Plain

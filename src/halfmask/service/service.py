@@ -1,23 +1,28 @@
-"""The service itself, without a network: a store, a clock, limits, and the functions that work on them."""
+"""The service itself, without a network: a store, a clock, limits, and the functions that work on them.
 
+Its `Writer` is one thread that takes all waiting jobs, commits once, and answers after the commit.
+"""
+
+import asyncio
+import logging
 import re
-from collections import Counter
+import threading
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from halfmask.service.campaign import Campaign
-from halfmask.service.clock import Clock, system_clock
-from halfmask.service.period_calendar import Span
-from halfmask.service.period_closing import closing_groups, due
+from halfmask.service.campaign_periods import closing_groups, due
+from halfmask.service.clock_and_periods import Clock, Span, system_clock
 from halfmask.service.rate_limits import Buckets, Limits
 from halfmask.service.refusal import Refusal, not_found, unauthenticated
 from halfmask.service.report_decisions import Post, Results, ingest, valid
-from halfmask.service.request import Call, Request, check_role
+from halfmask.service.request import Call, Request, check_role, new_name
 from halfmask.service.storage.campaign_rows import UPSTREAM
 from halfmask.service.storage.identity_rows import Identity, Role
-from halfmask.service.storage.sql_store import Store, Transaction
-from halfmask.service.tokens import new_name
+from halfmask.service.storage.sql_store import Store, StoreConflictError, StoreFullError, StoreGoneError, Transaction
 from halfmask_device.instants import Instant
 
 T = TypeVar("T")
@@ -118,3 +123,164 @@ class Service:
     def _due(self, tx: Transaction, campaign: Campaign, now: Instant) -> list[Span]:
         spans, self.settled[campaign.key] = due(tx, campaign, now, self.settled.get(campaign.key))
         return spans
+
+
+log = logging.getLogger("halfmask.service")
+
+MOST_JOBS = 512
+MOST_REPORTS = 20_000
+"""Most jobs and reports per commit, so that nobody waits long for the rest of a batch."""
+MOST_WAITING = 1_000_000
+"""Most reports that may wait, so that requests with many reports do not fill the memory."""
+MOST_OF_ONE = 100_000
+"""Most reports of one producer that may wait, so that it does not take the room of all others."""
+CONFLICTS = 4
+"""How often jobs are tried again after the store gave them up in favour of another process."""
+
+Work = Callable[[Transaction], Any]
+Waiting = tuple["Post | Work", asyncio.AbstractEventLoop, "asyncio.Future[Any]"]
+
+
+class Writer:
+    """Runs jobs in batches: first other work, in order, then all posts of reports together.
+
+    A job that is refused is undone alone.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self._waiting: deque[Waiting] = deque()
+        self._reports: Counter[str] = Counter()
+        """Number of waiting reports, by the token that sent them."""
+        self._size = 0
+        self._wake = threading.Condition()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
+
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Finish all waiting jobs, then end."""
+        with self._wake:
+            self._stopping = True
+            self._wake.notify()
+        self._thread.join()
+
+    async def submit(self, job: "Post | Work") -> Any:
+        """Return the job's result once it is on disk. Raise its refusal if it is refused."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        with self._wake:
+            if self._stopping:
+                raise Refusal(503, "stopping", "the service is stopping; nothing was taken, send it again", after=2)
+            self._let_in(job)
+            self._waiting.append((job, loop, future))
+            self._wake.notify()
+        return await future
+
+    def _let_in(self, job: "Post | Work") -> None:
+        """Count a job among those that wait, or refuse it if too many do."""
+        number = len(job.times) if isinstance(job, Post) else 0
+        if isinstance(job, Post) and self._reports[job.token] + number > MOST_OF_ONE:
+            message = (
+                f"more than {MOST_OF_ONE} reports of one producer wait: these were not taken; come back in 1 second"
+            )
+            raise Refusal(429, "rate_limited", message, "waiting reports of one producer", after=1)
+        if len(self._waiting) >= self.service.limits.waiting or self._size + number > MOST_WAITING:
+            message = "too many requests wait to be written; nothing was taken, send it again"
+            raise Refusal(503, "busy", message, after=1)
+        if isinstance(job, Post) and number:
+            self._reports[job.token] += number
+            self._size += number
+
+    def _run(self) -> None:
+        while True:
+            with self._wake:
+                while not self._waiting and not self._stopping:
+                    self._wake.wait()
+                if not self._waiting:
+                    return
+                batch = self._take()
+            results = self._write([job for job, _, _ in batch])
+            loops: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
+            for (_, loop, future), result in zip(batch, results, strict=True):
+                loops.setdefault(loop, []).append((future, result))
+            for loop, pairs in loops.items():
+                with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                    loop.call_soon_threadsafe(_answer, pairs)
+
+    def _take(self) -> list[Waiting]:
+        batch: list[Waiting] = []
+        reports = 0
+        while self._waiting and len(batch) < MOST_JOBS and reports < MOST_REPORTS:
+            item = self._waiting.popleft()
+            batch.append(item)
+            if isinstance(item[0], Post):
+                reports += self._let_out(item[0])
+        return batch
+
+    def _let_out(self, post: Post) -> int:
+        number = len(post.times)
+        self._reports[post.token] -= number
+        self._size -= number
+        if not self._reports[post.token]:
+            del self._reports[post.token]
+        return number
+
+    def _write(self, jobs: Sequence["Post | Work"]) -> list[Any]:
+        """Return each job's result or error. After a bug each job is tried alone, so that only the faulty one fails."""
+        try:
+            for _ in range(CONFLICTS):
+                with suppress(StoreConflictError):
+                    return self._commit(jobs)
+            return self._commit(jobs)
+        except (StoreGoneError, StoreFullError) as refusal:
+            return [refusal] * len(jobs)
+        except Exception as error:
+            if len(jobs) > 1:
+                return [result for job in jobs for result in self._write([job])]
+            log.exception("a job of the writer failed", extra={"kind": type(error).__name__})
+            return [error]
+
+    def _commit(self, jobs: Sequence["Post | Work"]) -> list[Any]:
+        if not self.service.store.has_room():
+            return [StoreFullError()] * len(jobs)
+        results: list[Any] = [None] * len(jobs)
+        posts = [(place, job) for place, job in enumerate(jobs) if isinstance(job, Post)]
+        try:
+            with self.service.store.transaction() as tx:
+                for place, job in enumerate(jobs):
+                    if not isinstance(job, Post):
+                        results[place] = self._alone(tx, job)
+                if posts:
+                    for (place, _), answer in zip(
+                        posts, self.service.accept(tx, [post for _, post in posts]), strict=True
+                    ):
+                        results[place] = answer
+        except BaseException:
+            self.service.undone()
+            raise
+        return results
+
+    def _alone(self, tx: Transaction, work: Work) -> Any:
+        try:
+            with tx.connection.begin_nested():  # undone alone if the work is refused
+                return work(tx)
+        except Refusal as refusal:
+            self.service.undone()
+            return refusal
+
+
+def _answer(pairs: list[tuple["asyncio.Future[Any]", Any]]) -> None:
+    for future, result in pairs:
+        if future.done():  # the client went away
+            continue
+        if isinstance(result, Exception):
+            future.set_exception(result)
+        else:
+            future.set_result(result)

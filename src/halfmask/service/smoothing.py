@@ -32,8 +32,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 from scipy.special import ndtr, ndtri
 
 from halfmask.arrays import FloatArray, IntArray
+from halfmask.service.clock_and_periods import HOUR
 from halfmask.service.estimates import NORMAL
-from halfmask.service.period_calendar import HOUR
 from halfmask.service.storage.tables import Plain
 from halfmask.streams import stream
 

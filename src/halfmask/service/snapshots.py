@@ -13,8 +13,8 @@ from itertools import chain, combinations, groupby
 
 from halfmask.service.campaign import Campaign
 from halfmask.service.cells import count_reports, merge, negated, plain_cells, read
-from halfmask.service.period_calendar import Span
-from halfmask.service.period_entry import period_entry
+from halfmask.service.clock_and_periods import Span
+from halfmask.service.estimates import period_entry
 from halfmask.service.storage.period_rows import SnapshotRow
 from halfmask.service.storage.sql_store import Transaction
 

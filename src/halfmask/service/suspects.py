@@ -16,7 +16,7 @@ from itertools import combinations
 import numpy as np
 
 from halfmask.arrays import FloatArray
-from halfmask.service.campaign_noise import LatticeNoise, cell_width
+from halfmask.service.campaign import LatticeNoise, cell_width
 from halfmask.service.storage.report_rows import ReportRow
 
 FALSE_ALARM = 1e-3

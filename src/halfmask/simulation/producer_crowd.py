@@ -15,9 +15,8 @@ from operator import methodcaller
 from typing import Any
 
 from halfmask.errors import HalfmaskError, RunError
-from halfmask.simulation.connections import Connections
-from halfmask.simulation.producer_agent import Makings, ProducerAgent
-from halfmask.simulation.simulated_service import no_script
+from halfmask.simulation.simulated_producers import Makings, SimulatedProducer
+from halfmask.simulation.simulated_service import Connections, no_script
 from halfmask_device.setting import DeviceSetting, law
 
 THREADS = 8
@@ -37,7 +36,7 @@ class Crowd:
             law(DeviceSetting.parse(str(each.setting)), world.lattice.unit).prepare()  # once for all devices here
         self.connections, self._pool = Connections(), ThreadPoolExecutor(THREADS)
         numbers = range(makings.first, makings.first + len(world.readings))
-        self.agents = [ProducerAgent(makings, n, self.connections) for n in numbers]
+        self.agents = [SimulatedProducer(makings, n, self.connections) for n in numbers]
 
     def act(self, name: str, *given: Any) -> None:
         """Call one method of all producers: ``decide``, ``share`` or ``catch_up``."""

@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 
 from halfmask.rewards.asked_panel import AskedPanel
-from halfmask.simulation.connections import Connections
-from halfmask.simulation.consumer_agent import ConsumerAgent
-from halfmask.simulation.producer_agent import Makings, World
 from halfmask.simulation.producer_crowd import Ask, crowds
-from halfmask.simulation.simulated_service import Host
+from halfmask.simulation.simulated_consumer import SimulatedConsumer
+from halfmask.simulation.simulated_producers import Makings, World
+from halfmask.simulation.simulated_service import Connections, Host
 from halfmask.simulation.simulation_result import Row, SimulationResult
 from halfmask.streams import stream
 from halfmask_device.http_client import ServiceClient
@@ -53,7 +52,7 @@ class Simulation:
         self.consumer_token, self.campaign = self._open()
         reports = float(np.mean([len(day) for user in world.readings for day in user]))
         variance = np.array([(each.noise_std or 0.0) ** 2 for each in world.menu.settings])
-        self.consumer = ConsumerAgent(
+        self.consumer = SimulatedConsumer(
             self.ids,
             np.array([each.privacy.median for each in world.menu.settings]),
             AskedPanel(len(world.readings), reports, self._size(), variance),

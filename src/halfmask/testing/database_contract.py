@@ -16,8 +16,8 @@ from itertools import count
 from halfmask.extras import naming_extras
 
 with naming_extras():
+    from halfmask.service.storage.campaign_rows import EntryRow
     from halfmask.service.storage.databases import database_of
-    from halfmask.service.storage.ledger_rows import EntryRow
     from halfmask.service.storage.report_rows import ReportRow
     from halfmask.service.storage.sql_store import Store, StoreConflictError, prepare_database
 

@@ -19,18 +19,17 @@ from starlette.routing import Route as Starlette
 
 from halfmask import __version__
 from halfmask.service.background_tasks import BackgroundTask, repeated
+from halfmask.service.campaign_periods import close_all
 from halfmask.service.http.event_stream import make_stream
 from halfmask.service.http.post_reports import PATH, PostReports
 from halfmask.service.http.prometheus import Metrics
 from halfmask.service.http.read_request import read_request
 from halfmask.service.http.routes import REPORTS, ROUTES, Route
-from halfmask.service.period_closing import close_all
 from halfmask.service.refusal import Refusal
 from halfmask.service.request import Call, Request
-from halfmask.service.service import Service
+from halfmask.service.service import Service, Writer
 from halfmask.service.storage.sql_store import Transaction
 from halfmask.service.storage.tables import Plain
-from halfmask.service.writer import Writer
 
 log = logging.getLogger("halfmask.service")
 CLOSE_EVERY = 5.0

@@ -11,8 +11,8 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response, StreamingResponse
 
 from halfmask.service.campaign import Campaign
+from halfmask.service.campaign_periods import periods
 from halfmask.service.http.read_request import read_request
-from halfmask.service.period_closing import periods
 from halfmask.service.refusal import Refusal, unfit
 from halfmask.service.request import Call, Request
 from halfmask.service.service import Service

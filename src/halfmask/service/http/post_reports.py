@@ -10,8 +10,7 @@ import msgspec
 from halfmask.service.http.read_request import Headers, Receive, headers_of, read_body, token_of
 from halfmask.service.refusal import Refusal, unauthenticated, unfit
 from halfmask.service.report_decisions import Post, Results
-from halfmask.service.service import Service
-from halfmask.service.writer import Writer
+from halfmask.service.service import Service, Writer
 from halfmask_device.instants import Instant, parse_instant
 
 if TYPE_CHECKING:

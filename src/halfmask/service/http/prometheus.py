@@ -11,8 +11,7 @@ from starlette.responses import Response
 
 from halfmask import __version__
 from halfmask.service.http.read_request import read_request
-from halfmask.service.service import Service
-from halfmask.service.writer import Writer
+from halfmask.service.service import Service, Writer
 
 
 class Metrics:

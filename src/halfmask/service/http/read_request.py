@@ -5,10 +5,9 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from halfmask.service.clock import Clock
+from halfmask.service.clock_and_periods import Clock
 from halfmask.service.refusal import Refusal, unauthenticated
-from halfmask.service.request import Request
-from halfmask.service.tokens import digest
+from halfmask.service.request import Request, digest
 
 if TYPE_CHECKING:
     from starlette.requests import Request as HttpRequest

@@ -1,9 +1,11 @@
-"""Tokens and who holds each: consumers, producers and nodes, and invitations of producers."""
+"""Tokens and their holders: consumers, producers and nodes; invitations of producers; facts about this database."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Literal, NamedTuple
 
 from sqlalchemy import Column, Index, String, and_, bindparam, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
 
 from halfmask.service.storage.tables import Statements, chunks, numbered_column, table, text, whole
 from halfmask_device.instants import Instant
@@ -40,6 +42,7 @@ producers = table(
 nodes = table(
     "nodes", numbered_column(), text("public", 32, unique=True), whole("campaign"), text("name", 200), whole("created")
 )
+facts = table("facts", Column("name", String(64), primary_key=True), text("value", 200))
 
 
 class Identity(NamedTuple):
@@ -118,6 +121,16 @@ class IdentityStatements(Statements):
 
     def node(self, campaign: int, public: str) -> int | None:
         return self._do(select(nodes.c.id).where(nodes.c.campaign == campaign, nodes.c.public == public)).scalar()
+
+    def fact(self, name: str) -> str | None:
+        """Return a fact that this database stores about itself, or None."""
+        return self._do(select(facts.c.value).where(facts.c.name == name)).scalar()
+
+    def first_fact(self, name: str, value: str) -> str:
+        """Store a fact unless there is one. Return the value that was stored first, by any process."""
+        with suppress(IntegrityError), self.connection.begin_nested():
+            self._do(insert(facts).values(name=name, value=value))
+        return self.fact(name) or value
 
     def node_name(self, node: int) -> str:
         return str(self._do(select(nodes.c.public).where(nodes.c.id == node)).scalar_one())

@@ -1,14 +1,15 @@
-"""Closed periods, snapshots of open periods in live campaigns, and the events that announce both."""
+"""Closed periods, snapshots of open periods in live campaigns, the events that announce both, and cells of nodes."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Index, PrimaryKeyConstraint, bindparam, delete, insert, select
+from sqlalchemy import Index, PrimaryKeyConstraint, bindparam, delete, func, insert, select
 
 from halfmask.service.storage.tables import (
     Plain,
     Statements,
+    among,
     chunks,
     dump,
     long_text,
@@ -56,6 +57,26 @@ shown = table(
     whole("gone"),
     PrimaryKeyConstraint("campaign", "period", "producer"),
 )
+known = table(
+    "known",
+    whole("campaign"),
+    text("node", 32),
+    text("period", 24),
+    whole("version"),
+    whole("final"),
+    long_text("cells"),
+    PrimaryKeyConstraint("campaign", "period", "node"),
+)
+node_cells = table(
+    "node_cells",
+    whole("node"),
+    text("period", 24),
+    whole("campaign"),
+    whole("version"),
+    long_text("cells"),
+    PrimaryKeyConstraint("node", "period"),
+    Index("node_cells_of", "campaign", "period"),
+)
 
 
 class ClosedRow(NamedTuple):
@@ -75,6 +96,16 @@ class SnapshotRow(NamedTuple):
     number: int
     cells: Plain
     entry: Plain
+
+
+class KnownRow(NamedTuple):
+    """A node's own cells of a period, as far as they are known here. If ``final``, they will not change."""
+
+    node: str
+    period: str
+    version: int
+    final: bool
+    cells: Plain
 
 
 class PeriodStatements(Statements):
@@ -175,6 +206,48 @@ class PeriodStatements(Statements):
     def forget_live(self, campaign: int, period: str) -> None:
         for each in (looks, touched, shown):
             self._do(delete(each).where(each.c.campaign == campaign, each.c.period == period))
+
+    def node_version(self, node: int, period: str) -> int | None:
+        c = node_cells.c
+        return self._do(select(c.version).where(c.node == node, c.period == period)).scalar()
+
+    def put_node_cells(self, campaign: int, node: int, period: str, version: int, cells: Plain) -> None:
+        row = {"node": node, "period": period, "campaign": campaign, "version": version, "cells": dump(cells)}
+        self._replace(node_cells, **row)
+
+    def node_cells(self, campaign: int, period: str) -> list[Plain]:
+        c = node_cells.c
+        query = select(c.cells).where(c.campaign == campaign, c.period == period).order_by(c.node)
+        return [json.loads(cells) for cells in self._do(query).scalars()]
+
+    def forget_node_cells(self, campaign: int, period: str) -> None:
+        c = node_cells.c
+        self._do(delete(node_cells).where(c.campaign == campaign, c.period == period))
+
+    def known(self, campaign: int, periods: Iterable[str]) -> list[KnownRow]:
+        c, wanted = known.c, sorted(set(periods))
+        columns = (c.node, c.period, c.version, c.final, c.cells)
+        query = select(*columns).where(c.campaign == campaign).order_by(*columns[:2])
+        found: list[KnownRow] = []
+        for part in chunks(wanted):
+            held, rows = set(part), self._do(query.where(among(c.period, part)))
+            found += [KnownRow(*row[:3], bool(row[3]), json.loads(row[4])) for row in rows if row[1] in held]
+        return found
+
+    def put_known(self, campaign: int, rows: Sequence[KnownRow]) -> None:
+        c = known.c
+        periods: dict[str, list[str]] = {}
+        for row in rows:
+            periods.setdefault(row.node, []).append(row.period)
+        for node, own in periods.items():
+            for part in chunks(own):
+                self._do(delete(known).where(c.campaign == campaign, c.node == node, c.period.in_(part)))
+        self._insert(known, [(campaign, *row[:3], int(row.final), dump(row.cells)) for row in rows])
+
+    def newest(self, campaign: int, node: str) -> int:
+        """Return the highest version of a node's cells, or 0 if there are none."""
+        c = known.c
+        return int(self._do(select(func.max(c.version)).where(c.campaign == campaign, c.node == node)).scalar() or 0)
 
 
 _CLOSED_KEYS = select(closed.c.period).where(

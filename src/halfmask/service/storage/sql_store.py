@@ -19,12 +19,9 @@ from halfmask.service.refusal import Refusal
 from halfmask.service.storage.campaign_rows import CampaignStatements
 from halfmask.service.storage.databases import DATABASES, file_of, read_url
 from halfmask.service.storage.identity_rows import IdentityStatements
-from halfmask.service.storage.ledger_rows import LedgerStatements
-from halfmask.service.storage.node_cell_rows import NodeCellStatements, known, node_cells
-from halfmask.service.storage.period_rows import PeriodStatements, looks, touched
+from halfmask.service.storage.period_rows import PeriodStatements, known, looks, node_cells, touched
 from halfmask.service.storage.report_rows import ReportStatements
-from halfmask.service.storage.table_versions import newest_version, upgrade, version_of
-from halfmask.service.storage.tables import among, chunks, dump
+from halfmask.service.storage.tables import among, chunks, dump, newest_version, upgrade, version_of
 
 T = TypeVar("T")
 LEAST_ROOM = 64 * 2**20
@@ -56,10 +53,8 @@ class StoreFullError(Refusal):
 class Transaction(
     IdentityStatements,
     CampaignStatements,
-    LedgerStatements,
     ReportStatements,
     PeriodStatements,
-    NodeCellStatements,
 ):
     """Everything that is read or written together. The store begins and ends it."""
 

@@ -1,13 +1,29 @@
-"""How tables are declared, and what all groups of statements share: a connection, and helpers for keys and JSON.
+"""How tables are declared and upgraded, and what all groups of statements share.
 
-Times are instants in microseconds. Counts that may exceed 64 bits are JSON text.
+Times are instants in microseconds. Counts that may exceed 64 bits are JSON text. A new database gets the newest tables
+at once; an older one is brought up to date by Alembic. Each file of `migrations/versions` leads from one version to the
+next. Alembic is imported only when it is needed, because starting a service does not need it.
 """
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import resources
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, Connection, Integer, MetaData, String, Table, Text, delete, insert
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Engine,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    delete,
+    insert,
+    inspect,
+)
 from sqlalchemy.dialects.mysql import LONGTEXT
 from sqlalchemy.schema import SchemaItem
 
@@ -85,3 +101,41 @@ def chunks(keys: Sequence[Any]) -> Iterator[Sequence[Any]]:
 def among(column: Any, keys: Sequence[str]) -> Any:
     """Return a condition that sorted keys fulfil. For many it is a range: faster, but it may match other keys."""
     return column.between(keys[0], keys[-1]) if len(keys) > MANY else column.in_(keys)
+
+
+MIGRATIONS = resources.files("halfmask.service.storage") / "migrations"
+
+
+def configuration(connection: Connection) -> Any:
+    """Return Alembic's configuration for a database."""
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.attributes["connection"] = connection
+    return config
+
+
+def upgrade(connection: Connection) -> None:
+    """Make the tables, or bring them up to date."""
+    from alembic import command
+
+    if inspect(connection).has_table("alembic_version"):
+        command.upgrade(configuration(connection), "head")
+    else:
+        metadata.create_all(connection)
+        command.stamp(configuration(connection), "head")
+
+
+def newest_version() -> str:
+    """Return the number that the file name of the last migration begins with."""
+    names = [each.name for each in (MIGRATIONS / "versions").iterdir()]
+    return max(name.partition("_")[0] for name in names if name[:1].isdigit())
+
+
+def version_of(engine: Engine) -> str | None:
+    """Return the version of a database's tables, as Alembic records it, or None if there are none."""
+    with engine.connect() as connection:
+        if not inspect(connection).has_table("alembic_version"):
+            return None
+        return connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()

@@ -6,8 +6,8 @@ from typing import Any
 
 from halfmask.menus.menu import Score
 from halfmask.rewards.choice_model import ChoiceModel
-from halfmask.simulation.producer_agent import LIE, STAY_OUT, Behaviour, Makings, ProducerAgent
-from halfmask.simulation.producer_agent import World as Inputs
+from halfmask.simulation.simulated_producers import LIE, STAY_OUT, Behaviour, Makings, SimulatedProducer
+from halfmask.simulation.simulated_producers import World as Inputs
 from halfmask_device.lattice import Lattice
 from tests.service.links import link
 from tests.service.world import CAMPAIGN, World, sqlite_url
@@ -19,20 +19,20 @@ READINGS = [(f"{DAY}T{hour:02}:00:00Z", f"{1 + hour / 10:.3f}") for hour in rang
 
 def producer(
     world: World, campaign: str, folder: Path, behaviour: Behaviour, days: int = 1, liars: float = 0.0
-) -> ProducerAgent:
+) -> SimulatedProducer:
     """One who shares without noise, so that what is published is what it counts."""
     lattice = Lattice(*(CAMPAIGN["lattice"][name] for name in ("step", "low", "high")))
     menu: Any = SimpleNamespace(settings=[SimpleNamespace(id="N", setting="none", privacy=Score(0.0, 0.0))])
     choices = ChoiceModel(100.0, 0.0, 1.0)
     inputs = Inputs(menu, [[READINGS] * days], choices, behaviour, liars, 0, 0, lattice, "kWh", 1)
-    return ProducerAgent(Makings(inputs, "http://service", campaign, folder), 0, link(world))
+    return SimulatedProducer(Makings(inputs, "http://service", campaign, folder), 0, link(world))
 
 
 def published(world: World, campaign: str, consumer: str) -> int:
     return round(world.periods(campaign, consumer)[DAY]["sum"]["estimate"] * 1000)
 
 
-def shared_at_noon(world: World, folder: Path) -> tuple[ProducerAgent, str, str]:
+def shared_at_noon(world: World, folder: Path) -> tuple[SimulatedProducer, str, str]:
     """A producer whose afternoon lies in the service's future, so that it stays queued."""
     consumer = world.consumer()
     campaign = world.campaign(consumer, least_producers=1, grace_minutes=60)
@@ -95,7 +95,7 @@ def test_a_network_that_loses_most_messages_ends_no_simulation(tmp_path: Path) -
         assert published(world, campaign, consumer) == sum(round(1000 * float(value)) for _, value in READINGS)
 
 
-def moved_by_money(world: World, campaign: str, folder: Path, leaves: float) -> ProducerAgent:
+def moved_by_money(world: World, campaign: str, folder: Path, leaves: float) -> SimulatedProducer:
     """A producer who shares when a report pays 10, and not when it pays nothing."""
     agent = producer(world, campaign, folder, Behaviour(leaves=leaves), days=2)
     agent.appeal, agent.stays_out, agent.money = {"N": 0.0}, 5.0, 1.0

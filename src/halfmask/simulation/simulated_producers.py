@@ -1,4 +1,4 @@
-"""Producers as agents, each with its readings and wishes.
+"""The simulated population: producers as agents, each with its readings, its wishes and its behaviour.
 
 A producer uses the real client of `halfmask_device`: it masks in its own state folder, queues, sends and retries.
 """
@@ -83,7 +83,7 @@ class Makings:
         return [replace(self, world=world, first=first) for world, first in parts]
 
 
-class ProducerAgent:
+class SimulatedProducer:
     """One producer, by its number: its wishes, its readings, and the device that shares them.
 
     ``truth``  the sum of its reported readings, by day, in steps of the lattice

@@ -17,7 +17,7 @@ BEYOND = 2
 
 
 @dataclass
-class ConsumerAgent:
+class SimulatedConsumer:
     """A consumer that pays, observes, learns, and adapts rewards within its budget.
 
     ``most`` is the largest reward of the days from which it learns.

@@ -1,15 +1,33 @@
-"""The periods of a campaign: hours, days, weeks, months or years in the campaign's time zone. They partition time."""
+"""The clock, units of time in instants, and the calendar that divides time into periods.
+
+Instants are defined by the protocol in `halfmask_device.instants`. The periods of a campaign are hours, days, weeks,
+months or years in the campaign's time zone. They partition time.
+"""
 
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
-from halfmask.service.clock import MINUTE
 from halfmask.service.refusal import unfit
 from halfmask_device.instants import EPOCH, Instant, of_datetime
+
+Clock = Callable[[], Instant]
+"""Returns the current instant. It is read once per request. Tests and simulations pass another clock."""
+
+SECOND = 1_000_000
+MINUTE = 60 * SECOND
+DAY = 86_400 * SECOND
+LATEST = 253_370_764_800_000_000
+"""The beginning of the year 9999, the last year that calendars know."""
+
+
+def system_clock() -> Instant:
+    return time.time_ns() // 1000
+
 
 KINDS = ("hour", "day", "week", "month", "year")
 HOUR = 60 * MINUTE

@@ -8,7 +8,7 @@ from scipy.stats import binom
 
 from halfmask.rewards.asked_panel import AskedPanel
 from halfmask.rewards.choice_model import ChoiceModel
-from halfmask.simulation.consumer_agent import ConsumerAgent
+from halfmask.simulation.simulated_consumer import SimulatedConsumer
 from tests.statistics import FALSE_ALARM
 
 PRIVACY = np.array([0.33, 0.40, 0.48, 0.62, 0.0])
@@ -22,7 +22,7 @@ def learned(people: int, worth: float, money: float, spread: float, seed: int) -
     """What the consumer learns on its first days, from producers as a simulation has them."""
     rng = np.random.default_rng(seed)
     panel = AskedPanel(people, 48, 0.6, NOISE**2)
-    consumer = ConsumerAgent(tuple("ABCDN"), PRIVACY, panel, 1e6, 6, DAYS, rng, lambda _: None)
+    consumer = SimulatedConsumer(tuple("ABCDN"), PRIVACY, panel, 1e6, 6, DAYS, rng, lambda _: None)
     own = -1.0 + (worth + spread * rng.standard_normal(people))[:, None] * PRIVACY
     own, out = own + rng.gumbel(size=own.shape), rng.gumbel(size=people)
     for rewards in consumer.first():
