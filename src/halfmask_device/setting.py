@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property, lru_cache, total_ordering
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from halfmask_device.decimals import number_text, parse_number
 from halfmask_device.errors import SettingError
@@ -22,6 +22,9 @@ MOST_UNMASKED = 0.9
 """Largest accepted P(k = 0), the probability that noise leaves the reading unchanged."""
 WARN_UNMASKED = 0.5
 """Largest P(k = 0) without a warning."""
+READING, TOTAL, SPLIT = "reading", "total", "split"
+RELEASES = (READING, TOTAL, SPLIT)
+"""What a setting masks: each reading; the device's own total of a period; or the total of everybody."""
 
 
 @total_ordering
@@ -29,16 +32,21 @@ class Setting(ABC):
     """A mechanism with valid parameters: frozen, hashable, ordered by mechanism, then by numbers.
 
     It prints as ``mechanism:p1,p2,...``, or ``clip:lo,hi/inner`` with an ``inner`` setting that masks the clipped
-    values. It is not a dataclass, so that files hold it as one text (`halfmask.plain`).
+    values. A suffix names its `release`: ``laplace:2.5@total`` masks the total of a period; without one, each reading
+    is masked. It is not a dataclass, so that files hold it as one text (`halfmask.plain`).
     """
 
     mechanism: str
     parameters: tuple[float, ...]
     inner: Self | None
+    release: str
 
-    def __init__(self, mechanism: str, parameters: Iterable[float] = (), inner: Self | None = None) -> None:
+    def __init__(
+        self, mechanism: str, parameters: Iterable[float] = (), inner: Self | None = None, release: str = READING
+    ) -> None:
         # + 0.0 turns -0.0 into 0.0, so that equal settings print alike.
-        vars(self).update(mechanism=mechanism, parameters=tuple(float(p) + 0.0 for p in parameters), inner=inner)
+        numbers = tuple(float(p) + 0.0 for p in parameters)
+        vars(self).update(mechanism=mechanism, parameters=numbers, inner=inner, release=release)
         if not all(map(math.isfinite, self.parameters)):
             raise SettingError(f"{self}: parameters must be finite numbers", kind="range")
         self._check()
@@ -52,14 +60,19 @@ class Setting(ABC):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse ``mechanism:p1,p2,...``, ``none`` or ``clip:lo,hi/inner``."""
-        mechanism, parameters, inner = split_setting(text)
-        return cls(mechanism, parameters, None if inner is None else cls.parse(inner))
+        """Parse ``mechanism:p1,p2,...``, ``none`` or ``clip:lo,hi/inner``, with ``@total`` or ``@split`` or neither."""
+        part = split_setting(text)
+        inner = None if part.inner is None else cls.parse(part.inner)
+        return cls(part.mechanism, part.parameters, inner, part.release)
 
     def __str__(self) -> str:
         numbers = ",".join(map(number_text, self.parameters))
         own = f"{self.mechanism}:{numbers}" if self.parameters else self.mechanism
-        return own if self.inner is None else f"{own}/{self.inner}"
+        return (own if self.inner is None else f"{own}/{self.inner}") + suffix(self.release)
+
+    def released(self, release: str) -> Self:
+        """Return the setting with another release, and the same law."""
+        return self if release == self.release else type(self)(self.mechanism, self.parameters, self.inner, release)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self)!r})"
@@ -75,19 +88,42 @@ class Setting(ABC):
 
     @cached_property
     def _order(self) -> tuple[Any, ...]:
-        return self.mechanism, self.parameters, () if self.inner is None else self.inner._order
+        return self.mechanism, self.parameters, () if self.inner is None else self.inner._order, self.release
 
 
-def split_setting(text: str) -> tuple[str, tuple[float, ...], str | None]:
-    """Return the mechanism, the numbers and the text of the inner setting, if any, of a written setting."""
-    outer, slash, inner = text.strip().partition("/")
+class WrittenSetting(NamedTuple):
+    """The parts of a written setting: mechanism, numbers, text of the inner setting if there is one, and release."""
+
+    mechanism: str
+    parameters: tuple[float, ...]
+    inner: str | None
+    release: str
+
+
+def suffix(release: str) -> str:
+    """Return what ends the text of a setting with this release."""
+    return "" if release == READING else f"@{release}"
+
+
+def split_release(text: str) -> tuple[str, str]:
+    """Return a written setting or grid without its suffix, and its release."""
+    law, at, release = text.strip().partition("@")
+    if at and release not in (TOTAL, SPLIT):
+        raise SettingError(f"{text[:80]!r} ends in @{release[:20]}: write @{TOTAL}, @{SPLIT} or neither", kind="release")
+    return law.strip(), release or READING
+
+
+def split_setting(text: str) -> WrittenSetting:
+    """Return the parts of a written setting."""
+    law, release = split_release(text)
+    outer, slash, inner = law.partition("/")
     if "/" in inner:
         raise SettingError(f"{text[:80]!r} holds more than one inner setting: write clip:lo,hi/inner", kind="inner")
     mechanism, colon, numbers = (part.strip() for part in outer.partition(":"))
     if colon and not numbers:
         raise SettingError(f"{text[:80]!r}: no parameter follows the colon", kind="count")
     parameters = tuple(parse_number(number, text) for number in numbers.split(",")) if colon else ()
-    return mechanism, parameters, inner if slash else None
+    return WrittenSetting(mechanism, parameters, inner if slash else None, release)
 
 
 class DeviceSetting(Setting):
@@ -95,7 +131,7 @@ class DeviceSetting(Setting):
 
     @classmethod
     def parse(cls, text: str) -> "DeviceSetting":
-        """Parse ``mechanism:p1,p2,...``."""
+        """Parse ``mechanism:p1,p2,...``, with ``@total`` or ``@split`` or neither."""
         return _parsed(text)
 
     def _check(self) -> None:
@@ -124,8 +160,9 @@ class DeviceSetting(Setting):
 
 @lru_cache(maxsize=1024)
 def _parsed(text: str) -> DeviceSetting:
-    mechanism, parameters, inner = split_setting(text)
-    return DeviceSetting(mechanism, parameters, None if inner is None else _parsed(inner))
+    part = split_setting(text)
+    inner = None if part.inner is None else _parsed(part.inner)
+    return DeviceSetting(part.mechanism, part.parameters, inner, part.release)
 
 
 @lru_cache(maxsize=64)

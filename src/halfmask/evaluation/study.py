@@ -31,6 +31,7 @@ from halfmask.files import about_table, read_table, whole_file
 from halfmask.mechanisms.grid import Block, Grid
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.results import Result
+from halfmask_device.setting import split_release
 
 FORMAT = "halfmask study"
 VERSION = 1
@@ -180,16 +181,18 @@ def _blocks(named: pa.Table) -> tuple[Block, ...]:
     setting, as blocks.
     """
     texts, mechanisms = (named[name].to_pylist() for name in ("setting", "mechanism"))
-    inner = [text.partition("/")[2] for text in texts]
+    laws = [split_release(text) for text in texts]
+    endings = [(law.partition("/")[2], release) for law, release in laws]
     parameters = named["parameters"].combine_chunks()
     values, ends = np.asarray(parameters.flatten()), np.asarray(parameters.offsets) - parameters.offsets[0].as_py()
-    keys = list(zip(mechanisms, np.diff(ends).tolist(), inner, strict=True))
+    keys = list(zip(mechanisms, np.diff(ends).tolist(), endings, strict=True))
     starts = [0, *(k for k in range(1, len(keys)) if keys[k] != keys[k - 1]), len(keys)]
     return tuple(
         Block(
             keys[low][0],
             values[ends[low] : ends[high]].reshape(high - low, keys[low][1]),
-            PrivacySetting.parse(keys[low][2]) if keys[low][2] else None,
+            PrivacySetting.parse(keys[low][2][0]) if keys[low][2][0] else None,
+            keys[low][2][1],
         )
         for low, high in pairwise(starts)
     )

@@ -14,7 +14,7 @@ The named grids and their numbers of settings:
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 
@@ -24,8 +24,9 @@ from halfmask.arrays import FloatArray
 from halfmask.errors import SettingError
 from halfmask.mechanisms.grid_language import parse_block
 from halfmask.mechanisms.mechanism_registry import mechanism, mechanisms
-from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.mechanisms.setting import PrivacySetting, release_of
 from halfmask_device.decimals import number_text
+from halfmask_device.setting import READING, split_release, suffix
 
 PAPER = ("laplace", "sine")
 """The mechanisms of the paper."""
@@ -42,11 +43,15 @@ REFERENCE = "laplace"
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Settings of one mechanism with the same number of parameters; ``inner`` is the inner setting, for ``clip``."""
+    """Settings of one mechanism with the same number of parameters and the same release.
+
+    ``inner`` is the inner setting, for ``clip``.
+    """
 
     mechanism: str
     parameters: FloatArray  # (S, P)
     inner: PrivacySetting | None = None
+    release: str = READING
 
     def __len__(self) -> int:
         return len(self.parameters)
@@ -60,11 +65,11 @@ class Block:
     def settings(self) -> Iterator[PrivacySetting]:
         """Yield the settings one by one, in order."""
         for row in self.parameters:
-            yield PrivacySetting(self.mechanism, tuple(row.tolist()), self.inner)
+            yield PrivacySetting(self.mechanism, tuple(row.tolist()), self.inner, self.release)
 
     def texts(self) -> list[str]:
         """Return ``str`` of each setting; each distinct number is formatted only once, for speed."""
-        ending = "" if self.inner is None else f"/{self.inner}"
+        ending = ("" if self.inner is None else f"/{self.inner}") + suffix(self.release)
         if self.parameters.shape[1] == 0:
             return [self.mechanism + ending] * len(self)
         distinct, place = np.unique(self.parameters, return_inverse=True)
@@ -82,6 +87,14 @@ class Grid:
     scale: float = 1.0
     """Factor between the noise of an ``auto`` grid and that of the paper's grid."""
 
+    def __post_init__(self) -> None:
+        release_of(next(block.settings()) for block in self.blocks)
+
+    @property
+    def release(self) -> str:
+        """What all settings mask: each reading, or the total of a period."""
+        return self.blocks[0].release
+
     def __len__(self) -> int:
         return sum(map(len, self.blocks))
 
@@ -97,18 +110,13 @@ class Grid:
     @classmethod
     def from_settings(cls, settings: Iterable[PrivacySetting], name: str = "settings") -> "Grid":
         """Group settings by mechanism, number of parameters and inner setting, in order, without duplicates."""
-        groups: dict[tuple[str, int, PrivacySetting | None], list[tuple[float, ...]]] = {}
-        for setting in dict.fromkeys(settings):
-            key = (setting.mechanism, len(setting.parameters), setting.inner)
-            groups.setdefault(key, []).append(setting.parameters)
-        if not groups:
+        distinct = dict.fromkeys(settings)
+        if not distinct:
             raise SettingError(
                 "a grid needs at least one setting, none given: write one like laplace:0.5", kind="empty"
             )
-        blocks = (
-            Block(of, np.array(rows).reshape(len(rows), count), inner) for (of, count, inner), rows in groups.items()
-        )
-        return cls(tuple(blocks), name)
+        ones = [Block(each.mechanism, np.array([each.parameters]), each.inner, each.release) for each in distinct]
+        return cls(joined(ones), name)
 
 
 def grid(text: str, auto: Grid | None = None) -> Grid:
@@ -116,7 +124,7 @@ def grid(text: str, auto: Grid | None = None) -> Grid:
 
     Examples of parts are ``paper``, ``laplace:0.5``, ``laplace:b=0.001..10/0.001``, ``gaussian:sigma=0.1|0.2`` and
     ``sine:k=5,values=0|0.3``. ``auto`` is the grid to use for the part ``auto``, which depends on data. A setting that
-    occurs in several parts is kept once, at its first position.
+    occurs in several parts is kept once, at its first position. Each part may end in ``@total``.
     """
     parts = [part.strip() for part in text.split(";") if part.strip()]
     if not parts:
@@ -127,10 +135,20 @@ def grid(text: str, auto: Grid | None = None) -> Grid:
 
 def asks_for_auto(text: str) -> bool:
     """Return whether a part of the text is ``auto``, the grid that depends on data."""
-    return AUTO in (part.strip() for part in text.split(";"))
+    return any(split_release(part)[0] == AUTO for part in text.split(";"))
 
 
-def _blocks(part: str, auto: Grid | None) -> tuple[Block, ...]:
+def asked_release(text: str) -> str:
+    """Return the release of the first part of a grid's text; `grid` checks that the others have the same."""
+    return split_release(text.partition(";")[0])[1]
+
+
+def _blocks(text: str, auto: Grid | None) -> tuple[Block, ...]:
+    part, release = split_release(text)
+    return tuple(replace(block, release=release) for block in _blocks_of_law(part, auto))
+
+
+def _blocks_of_law(part: str, auto: Grid | None) -> tuple[Block, ...]:
     if part == AUTO and auto is not None:
         return auto.blocks
     if part == AUTO:
@@ -149,11 +167,12 @@ def _blocks(part: str, auto: Grid | None) -> tuple[Block, ...]:
 
 
 def joined(blocks: list[Block]) -> tuple[Block, ...]:
-    """Merge blocks of equal mechanism, number of parameters and inner setting, without duplicates."""
-    groups: dict[tuple[str, int, PrivacySetting | None], list[FloatArray]] = {}
-    for block in blocks:
-        groups.setdefault((block.mechanism, block.parameters.shape[1], block.inner), []).append(block.parameters)
-    return tuple(Block(of, _distinct(arrays), inner) for (of, _, inner), arrays in groups.items())
+    """Merge blocks of equal mechanism, number of parameters, inner setting and release, without duplicates."""
+    groups: dict[tuple[str, int, PrivacySetting | None, str], list[FloatArray]] = {}
+    for each in blocks:
+        key = (each.mechanism, each.parameters.shape[1], each.inner, each.release)
+        groups.setdefault(key, []).append(each.parameters)
+    return tuple(Block(of, _distinct(rows), inner, release) for (of, _, inner, release), rows in groups.items())
 
 
 def _distinct(arrays: list[FloatArray]) -> FloatArray:
@@ -193,7 +212,7 @@ def scaled(block: Block, factor: float) -> Block:
     """
     law = mechanism(block.mechanism)
     grown = block.parameters if law.kind == "relative" else law.surely_grown(block.parameters, factor)
-    return Block(block.mechanism, to_digits(grown), block.inner)
+    return replace(block, parameters=to_digits(grown))
 
 
 def to_digits(values: FloatArray) -> FloatArray:

@@ -1,6 +1,7 @@
 """A privacy setting: one mechanism with its parameters, as a small frozen value."""
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from halfmask.arrays import FloatArray
 from halfmask.errors import SettingError
 from halfmask.mechanisms.mechanism import Kind, Mechanism
 from halfmask.mechanisms.mechanism_registry import mechanism
-from halfmask_device.setting import Setting
+from halfmask_device.setting import READING, Setting
 
 
 class PrivacySetting(Setting):
@@ -89,7 +90,8 @@ class PrivacySetting(Setting):
         """Return the setting with ``factor`` times the noise, parameters rounded to 12 digits."""
         parameters = self.law.surely_grown(np.array([self.parameters]), factor)[0]
         rounded = tuple(float(f"{each:.12g}") for each in parameters)
-        return PrivacySetting(self.mechanism, rounded, None if self.inner is None else self.inner.grown(factor))
+        inner = None if self.inner is None else self.inner.grown(factor)
+        return PrivacySetting(self.mechanism, rounded, inner, self.release)
 
     @classmethod
     def of_deviation(cls, name: str, deviation: float) -> "PrivacySetting":
@@ -107,3 +109,17 @@ class PrivacySetting(Setting):
         """Return the masked values, with the inner setting applied too."""
         masked = self.law.mask(np.array(self.parameters), values, rng)
         return masked if self.inner is None else self.inner.mask(masked, rng)
+
+
+def release_of(settings: Iterable[PrivacySetting]) -> str:
+    """Return what all these settings release; raise a SettingError if they do not release the same."""
+    first: PrivacySetting | None = None
+    for each in settings:
+        first = first or each
+        if each.release != first.release:
+            raise SettingError(
+                f"{first} masks each {first.release} and {each} each {each.release}: their errors and promises are "
+                "about different things, so put them into two menus",
+                kind="release",
+            )
+    return READING if first is None else first.release
