@@ -109,7 +109,9 @@ def split_release(text: str) -> tuple[str, str]:
     """Return a written setting or grid without its suffix, and its release."""
     law, at, release = text.strip().partition("@")
     if at and release not in (TOTAL, SPLIT):
-        raise SettingError(f"{text[:80]!r} ends in @{release[:20]}: write @{TOTAL}, @{SPLIT} or neither", kind="release")
+        raise SettingError(
+            f"{text[:80]!r} ends in @{release[:20]}: write @{TOTAL}, @{SPLIT} or neither", kind="release"
+        )
     return law.strip(), release or READING
 
 
