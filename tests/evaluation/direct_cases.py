@@ -32,6 +32,7 @@ class Case:
         self.users = np.array(users)
         self.values = np.array(values, float)
         moments = np.array(hours, np.int64) * HOUR + START
+        self.hours = list(hours)
         self.days = (np.array(hours) // 24).astype(int)
         self.table = pa.table(
             {"user": pa.array(list(users)), "time": pa.array(moments, pa.timestamp("us")), "value": self.values}

@@ -12,6 +12,7 @@ from halfmask.mechanisms.grid import Grid
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.build import build_profile
 from halfmask.profiles.profile import Profile
+from halfmask.profiles.totals import released
 from tests.real_data import PEDESTRIANS, SWISS
 
 START = np.datetime64("2024-01-01T00:00", "us")
@@ -90,12 +91,13 @@ def both(
     repeats: int,
     error: str = "relative",
     aggregate: str = "sum",
+    release: str = "reading",
 ) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Metrics (settings, repeats, 6) of both methods, on subsets and noise of their own."""
-    grid = Grid.from_settings([PrivacySetting.parse(text) for text in settings])
+    grid = Grid.from_settings([PrivacySetting.parse(text).released(release) for text in settings])
     ours = draw_subsets(profile, [size], repeats, 1)
     theirs = draw_subsets(profile, [size], repeats, 2)
-    analytic = evaluate_analytic(profile, grid, ours, error=error, aggregate=aggregate, seed=1)
+    analytic = evaluate_analytic(released(profile, release), grid, ours, error=error, aggregate=aggregate, seed=1)
     direct = evaluate_direct(panel, profile, list(grid.settings()), theirs, error=error, aggregate=aggregate, seed=2)
     return grid.texts(), analytic, direct
 

@@ -64,6 +64,22 @@ def test_other_aggregates_and_errors(aggregate: str, error: str) -> None:
     assert held_to_it(*both(panel, profile, chosen, 20, 60, error, aggregate)) == []
 
 
+TOTALS = [
+    *(f"laplace:{b}" for b in (0.1, 1, 3, 10, 30)),
+    *(f"gaussian:{s}" for s in (0.3, 4, 20)),
+    *("uniform:5", "sine:1.8,1.8,1.8,1.8,1.8", "staircase:1,3,0.2", "geometric:5,0.001", "relative-laplace:0.3"),
+]
+
+
+@needs_data
+@pytest.mark.parametrize("aggregate", ["sum", "mean"])
+@pytest.mark.parametrize("name", ["swiss households", "melbourne pedestrians"])
+def test_totals_of_real_data(name: str, aggregate: str) -> None:
+    panel, profile = opened(real(name))
+    found = both(panel, profile, TOTALS, max(2, len(profile) // 5), 60, aggregate=aggregate, release="total")
+    assert held_to_it(*found) == []
+
+
 @pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize("name", ["swiss households", "melbourne pedestrians"])

@@ -21,9 +21,10 @@ from halfmask.evaluation.metrics import GLOBAL_MEAN, METRICS
 from halfmask.evaluation.sampling import SMALL, Subset, default_sizes, draw_subsets, population
 from halfmask.evaluation.scores import Constraint, passing, pooled
 from halfmask.evaluation.study import Study
-from halfmask.mechanisms.grid import Grid, asks_for_auto
+from halfmask.mechanisms.grid import Grid, asked_release, asks_for_auto
 from halfmask.mechanisms.grid import grid as named_grid
 from halfmask.profiles.profile import Profile
+from halfmask.profiles.totals import released
 
 if TYPE_CHECKING:
     from halfmask.data.panel import Panel
@@ -46,7 +47,7 @@ def evaluate_grid(
     """Evaluate every setting of a grid on random subsets of users. See `evaluate_analytic` and `evaluate_direct`.
 
     ``grid``                    a grid, or text in which ``auto`` stands for `auto_grid` of this profile and these
-                                subsets
+                                subsets; settings that end in ``@total`` are evaluated on the users' totals
     ``experiment``              subsets and method; by default those of `Experiment.on`
     ``panel``                   the readings, required by the direct method
     ``summary``                 compute local metrics only for settings that keep the constraint (analytic method)
@@ -58,8 +59,9 @@ def evaluate_grid(
     tried = experiment or Experiment.on(profile)
     subsets = draw_subsets(profile, tried.sizes, tried.repeats, tried.seed)
     how: dict[str, Any] = {"aggregate": tried.aggregate, "error": tried.error, "seed": tried.seed}
+    masked = released(profile, asked_release(grid) if isinstance(grid, str) else grid.release)
     if isinstance(grid, str):
-        grid = named_grid(grid, auto_grid(profile, subsets, **how) if asks_for_auto(grid) else None)
+        grid = named_grid(grid, auto_grid(masked, subsets, **how) if asks_for_auto(grid) else None)
     tried = replace(tried, grid=grid.name, period=profile.period.text, fingerprint=profile.fingerprint())
     _check_memory(len(grid), len(subsets), summary)
     notes = Notes()
@@ -73,7 +75,7 @@ def evaluate_grid(
                 advance(done, len(grid))
 
         metrics = evaluate_analytic(
-            profile,
+            masked,
             grid,
             subsets,
             **how,
@@ -91,16 +93,16 @@ def evaluate_grid(
             panel, profile, list(grid.settings()), subsets, **how,
             checkpoint=checkpoint, resume=resume, threads=threads, progress=advance,
         )  # fmt: skip
-        notes.excluded_periods = _zero_periods(profile, subsets, tried)
+        notes.excluded_periods = _zero_periods(masked, subsets, tried)
     users, repeat = (np.array([getattr(s, name) for s in subsets], np.int64) for name in ("users", "repeat"))
-    steps = reading_steps(profile)
+    steps = reading_steps(masked)
     about = {
         **tried.to_json(),
         "settings": len(grid),
         "scale": grid.scale,
         **({"quantity": profile.quantity} if profile.quantity else {}),
-        "unfit_for_relative": unfit_for_relative(profile),
-        "readings": profile.readings,
+        "unfit_for_relative": unfit_for_relative(masked),
+        "readings": masked.readings,
         "reading_steps": None if steps is None else [list(each) for each in steps],
         "excluded_periods": notes.excluded_periods,
         "estimated": sorted(notes.estimated),

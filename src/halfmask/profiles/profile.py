@@ -79,6 +79,8 @@ class Profile(Result):
                    of |s|, negative ones among them; of everybody, also in a subset
     ``about``      source, policies and counts that belong to no row (``unplaced``, ``duplicates``, ``tiny``
                    readings taken as 0)
+    ``totals``     the profile of the users' totals of each period, in the same buckets; None if each row is one user,
+                   because they follow from ``cells`` (see `totals`)
     """
 
     period: Period
@@ -95,6 +97,7 @@ class Profile(Result):
     bin_sizes: FloatArray
     bin_negatives: IntArray
     about: dict[str, Any] = field(default_factory=dict)
+    totals: "Profile | None" = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -138,6 +141,7 @@ class Profile(Result):
             bin_sizes=_scatter(len(bins), (a_bins, self.bin_sizes), (b_bins, other.bin_sizes)),
             bin_negatives=_scatter(len(bins), (a_bins, self.bin_negatives), (b_bins, other.bin_negatives)),
             about=_add_about(self.about, other.about),
+            totals=_add_totals(self, other),
         )
         return together if self.buckets else together.with_users_derived()
 
@@ -165,11 +169,18 @@ class Profile(Result):
             cells=self.cells[np.ix_(rows, held)],
             histogram=histogram,
             scales=self.scales.of(rows),
+            totals=None if self.totals is None else self.totals.subset(wanted),
         )
 
     @np.errstate(over="ignore", invalid="ignore")  # a sum beyond the largest double is infinite, and says so
     def bucketed(self, buckets: int) -> "Profile":
         """Return the profile with users hashed into buckets. Its size then does not depend on the number of users."""
+        from halfmask.profiles.totals import total_profile  # here, because totals are profiles themselves
+
+        return replace(self._folded(buckets), totals=total_profile(self)._folded(buckets))
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def _folded(self, buckets: int) -> "Profile":
         if self.buckets or not buckets:
             raise OptionError(
                 "only a profile of users can be put in buckets, and at least one is needed", field="buckets"
@@ -258,7 +269,7 @@ class Profile(Result):
         It covers each user's number of readings by period and by size, and their signs. Sums are left out, because
         their last bits depend on the order in which an engine adds.
         """
-        return self._fingerprint
+        return self.about.get("totals_of") or self._fingerprint
 
     @cached_property
     def _fingerprint(self) -> str:
@@ -344,6 +355,13 @@ def _fold_rows(name: str, size: int, row: IntArray, column: npt.NDArray[Any]) ->
 def _add_counts(a: Counts, a_rows: IntArray, b: Counts, b_rows: IntArray) -> Counts:
     rows = np.concatenate([a_rows[a.row], b_rows[b.row]])
     return Counts.gather(rows, np.concatenate([a.bin, b.bin]), np.concatenate([a.count, b.count]))
+
+
+def _add_totals(a: Profile, b: Profile) -> Profile | None:
+    """Return the sum of both parts' totals; a part without users has none to add."""
+    if not len(a) or not len(b):
+        return (a if len(a) else b).totals
+    return None if a.totals is None or b.totals is None else a.totals + b.totals
 
 
 MIXED = "mixed"

@@ -10,6 +10,7 @@ import os
 import struct
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ VERSION = 1
 PAGE = "profile.json"
 CELLS = tuple(f"cells-{name}" for name in CELL_COLUMNS)  # a file each, so that they are packed side by side
 MEMBERS = (*CELLS, "rows", "periods", "histogram", "scales", "bins")
+TOTALS = "totals-"
+"""Begins the names of the tables of the users' totals."""
 _FIXED_DATE = (1980, 1, 1, 0, 0, 0)
 _DIGITS = 64
 _LENGTHS = 26  # where the header before a member of a zip has the lengths of its name and of its extra field
@@ -45,6 +48,9 @@ def save_profile(profile: Profile, path: str | Path) -> None:
         "about": profile.about,
     }
     tables = _tables(profile)
+    if profile.totals is not None:
+        page["totals"] = {"step_microseconds": profile.totals.step, "about": profile.totals.about}
+        tables |= {f"{TOTALS}{name}": table for name, table in _tables(profile.totals).items()}
     with whole_file(path) as temporary:
         with zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive, ThreadPoolExecutor() as pool:
             archive.comment = b"0" * _DIGITS
@@ -69,7 +75,11 @@ def load_profile(path: str | Path) -> Profile:
         with zipfile.ZipFile(path) as archive, ThreadPoolExecutor() as pool:
             page = _page(archive, path)
             members = {name: _stored(archive, f"{name}.parquet", content) for name in MEMBERS}
-            return _profile(page, members, pool)
+            profile = _profile(page, members, pool)
+            if "totals" not in page:
+                return profile
+            members = {name: _stored(archive, f"{TOTALS}{name}.parquet", content) for name in MEMBERS}
+            return replace(profile, totals=_profile({**page, **page["totals"]}, members, pool))
     except (zipfile.BadZipFile, KeyError, TypeError, ValueError, OptionError, pa.ArrowException, OSError) as error:
         why = "truncated, damaged or of another kind"
         raise FileFormatError(f"{path} is not a whole profile ({why}): make it with 'halfmask profile'") from error

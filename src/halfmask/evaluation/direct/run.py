@@ -31,8 +31,9 @@ from halfmask.evaluation.metrics import (
     summary,
 )
 from halfmask.evaluation.sampling import Subset
-from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.mechanisms.setting import PrivacySetting, release_of
 from halfmask.profiles.profile import Profile
+from halfmask.profiles.totals import released
 
 Progress = Callable[[int, int], None]
 """Progress callback with the number of readings masked so far, and the number to mask in total."""
@@ -63,24 +64,25 @@ def evaluate_direct(
 ) -> FloatArray:
     """Return the six metrics of each sample, (settings, subsets, 6) in the order of `METRICS`.
 
-    ``profile``     of this panel; gives policies, periods and the users behind the subsets' rows
+    ``profile``     of this panel's readings; gives policies, periods and the users behind the subsets' rows
     ``checkpoint``  folder in which finished samples are saved
     ``resume``      continue from the results in this folder
     ``progress``    progress callback
     """
     check_error_function(error)
     question = SampleQuestion(aggregate_named(aggregate), error, seed)
+    masked = released(profile, release_of(settings))
     threads = len(os.sched_getaffinity(0)) if threads is None else threads
     if threads < 1:
         raise OptionError(f"threads {threads} is below 1")
-    _check_subsets(profile, subsets)
-    run = describe(profile, settings, subsets, aggregate, error, seed)
+    _check_subsets(masked, subsets)
+    run = describe(masked, settings, subsets, aggregate, error, seed)
     kept = Checkpoint(checkpoint, run, (len(settings), len(subsets)), resume)
     missing = [kept.missing(j) for j in range(len(subsets))]
     if any(missing):
-        with _engine(question, panel, profile, threads, checkpoint) as engine:
+        with _engine(question, panel, profile, masked, threads, checkpoint) as engine:
             try:
-                _evaluate(engine, question, profile, settings, subsets, missing, kept, progress)
+                _evaluate(engine, question, masked, settings, subsets, missing, kept, progress)
             finally:
                 kept.write()
     return kept.results
@@ -128,9 +130,18 @@ def _global(question: SampleQuestion, subset: Subset, masked: FloatArray, true: 
 
 @contextmanager
 def _engine(
-    question: SampleQuestion, panel: Panel, profile: Profile, threads: int, checkpoint: Path | None
+    question: SampleQuestion,
+    panel: Panel,
+    profile: Profile,
+    masked: Profile,
+    threads: int,
+    checkpoint: Path | None,
 ) -> Iterator[SampleEngine]:
-    if panel.engine.name == "spark":
+    """Prepare what is masked: the readings of ``profile``, or the users' totals, if ``masked`` is their profile.
+
+    Totals are far fewer than readings, so they are always masked on this machine.
+    """
+    if panel.engine.name == "spark" and masked is profile:
         from halfmask.evaluation.direct.spark import SparkSamples
 
         with SparkSamples.on(question, panel, profile) as engine:
@@ -138,8 +149,10 @@ def _engine(
         return
     folder = str(checkpoint) if checkpoint else None
     readings = gather(panel, profile, folder)
+    if masked is not profile:
+        readings = readings.totals(masked)
     with ThreadPoolExecutor(threads) as pool:
-        yield LocalEngine(question, profile, readings, pool, folder)
+        yield LocalEngine(question, masked, readings, pool, folder)
 
 
 def _check_subsets(profile: Profile, subsets: Sequence[Subset]) -> None:

@@ -21,6 +21,7 @@ from halfmask.evaluation.direct.disk_array import disk_array
 from halfmask.profiles.duplicates import repeated_times, without_duplicates
 from halfmask.profiles.profile import Profile, bucket_of
 from halfmask.profiles.tally import Plan
+from halfmask.profiles.totals import without_rounding
 from halfmask.profiles.usable import Frame, placed, plain, usable
 
 BLOCK = 2**16
@@ -84,6 +85,23 @@ class Readings:
         user_ends = np.cumsum(self.ends[users] - self.starts[users])
         divisor = scales(values, user_ends) if scaled else values
         return ReadingsBlock(int(self.blocks[rows[0]]), values, periods, user_ends, divisor)
+
+    def totals(self, profile: Profile) -> "Readings":
+        """Return each user's totals of each period, as if they were readings; ``profile`` is that of the totals."""
+        lengths = self.ends - self.starts
+        user = np.repeat(np.arange(len(lengths)), lengths)
+        new = np.flatnonzero((np.diff(user, prepend=-1) != 0) | (np.diff(self.periods, prepend=-1) != 0))
+        n = np.diff(new, append=len(user)).astype(float)
+        sums, squares = (np.add.reduceat(each, new) for each in (self.values, self.values**2))
+        ends = np.searchsorted(user[new], np.arange(len(lengths)), side="right")
+        return Readings(
+            without_rounding(n, sums, squares),
+            self.periods[new],
+            np.append(0, ends[:-1]),
+            ends,
+            self.first_user,
+            block_of_row(profile),
+        )
 
     def split(self, rows: IntArray) -> list[IntArray]:
         """Return ascending rows, split by block."""

@@ -1,0 +1,85 @@
+"""Totals: each user's readings of a period, added up, as if they were readings.
+
+A setting that ends in ``@total`` masks one number per user and period: the sum of the readings. Everything that is
+evaluated, audited or promised about such a setting is about these totals, and `released` returns their profile. A user
+without a usable reading in a period has no total there.
+
+Sums of readings of both signs leave rounding errors in place of 0, so a total below `ROUNDING` of the root of n sum s^2
+counts as 0.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from halfmask.arrays import FloatArray
+from halfmask.errors import OptionError
+from halfmask.profiles.bins import SMALLEST, bin_of
+from halfmask.profiles.profile import ALWAYS, NEVER, ROW_COLUMNS, Counts, Profile
+from halfmask_device.setting import READING
+
+ROUNDING = 1e-9
+
+
+def released(profile: Profile, release: str) -> Profile:
+    """Return the profile of what a setting with this release masks: the readings, or the users' totals of each period.
+
+    Its fingerprint is that of the readings.
+    """
+    if release == READING or "totals_of" in profile.about:
+        return profile
+    totals = total_profile(profile) if profile.totals is None else profile.totals
+    return replace(totals, about={**totals.about, "totals_of": profile.fingerprint()})
+
+
+def without_rounding(n: FloatArray, total: FloatArray, squares: FloatArray) -> FloatArray:
+    """Return totals of ``n`` readings with a sum of squares, with 0 for those that are only rounding errors."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        least = np.maximum(ROUNDING * np.sqrt(n * squares), SMALLEST)
+    return np.where(np.abs(total) < least, 0.0, total)
+
+
+@np.errstate(over="ignore", invalid="ignore")  # a sum beyond the largest double is infinite, and says so
+def total_profile(profile: Profile) -> Profile:
+    """Return the profile of the totals of single users."""
+    if profile.buckets:
+        raise OptionError(
+            "this profile of hashed users does not hold the users' totals: make it again with 'halfmask profile'",
+            kind="totals",
+        )
+    held = profile.cells[..., 0] > 0
+    totals = without_rounding(*np.moveaxis(profile.cells[..., :3], -1, 0))
+    cells = np.stack([held, totals, totals**2, totals**3, totals**4], axis=-1).astype(float)
+    row, period = np.nonzero(totals)
+    signed = totals[row, period]
+    sizes = np.abs(signed)
+    bins = bin_of(sizes)
+    index, place = np.unique(bins, return_inverse=True)
+    number, none = held.sum(axis=1), np.zeros(len(profile), np.int64)
+    rows = {
+        **dict.fromkeys(ROW_COLUMNS, none),
+        "rows": number,
+        "readings": number,
+        "zeros": (held & (totals == 0)).sum(axis=1),
+        "negatives": (totals < 0).sum(axis=1),
+        "sum_abs": np.abs(totals).sum(axis=1),
+        **{f"inverse{k}": np.bincount(row, sizes ** -float(k), len(profile)) for k in (1, 2, 3, 4)},
+        "first": np.where(held, profile.periods, NEVER).min(axis=1, initial=NEVER),
+        "last": np.where(held, profile.periods, ALWAYS).max(axis=1, initial=ALWAYS),
+    }
+    return Profile(
+        period=profile.period,
+        step=None if profile.period.calendar else profile.period.base,
+        buckets=0,
+        labels=profile.labels,
+        rows=rows,
+        periods=profile.periods,
+        cells=cells,
+        histogram=Counts.gather(row, bins, np.ones(len(row), np.int64)),
+        scales=Counts.gather([], [], []),
+        bin_index=index,
+        bin_counts=np.bincount(place, minlength=len(index)),
+        bin_sizes=np.asarray(np.bincount(place, sizes, len(index)), float),
+        bin_negatives=np.bincount(place[signed < 0], minlength=len(index)),
+        about={name: value for name, value in profile.about.items() if name in ("sources", "unit", "quantity")},
+    ).with_users_derived()
