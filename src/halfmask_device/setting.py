@@ -23,7 +23,6 @@ MOST_UNMASKED = 0.9
 WARN_UNMASKED = 0.5
 """Largest P(k = 0) without a warning."""
 READING, TOTAL, SPLIT = "reading", "total", "split"
-RELEASES = (READING, TOTAL, SPLIT)
 """What a setting masks: each reading; the device's own total of a period; or the total of everybody."""
 
 
