@@ -231,7 +231,7 @@ def test_cells_that_no_reports_add_up_to(world: World, cell: Any) -> None:
     ):
         world.refused(422, "PUT", path, cast.tokens["node"], body)
     with world.store.reading() as tx:
-        assert tx.node_cells(1, "2026-11-16") == []
+        assert tx.node_cells(1, ["2026-11-16"]) == []
 
 
 def test_bodies_are_bounded(world: World) -> None:

@@ -76,7 +76,7 @@ class Net:
                 assert mine is not None
                 span = mine.span(DAY)
                 assert span is not None
-                cells = merge([own_cells(tx, mine, span), *others(tx, mine, span)])
+                cells = merge([own_cells(tx, mine, span), others(tx, mine, [span]).get(span.key, {})])
             found.append(sum(cell.sum for cell in cells.values()))
         return found
 

@@ -1,4 +1,4 @@
-"""Reports that are decided at once come to the same as reports that are looked at one by one."""
+"""Reports that are sent together come to the same as reports that are sent one by one."""
 
 import random
 from collections import Counter
@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from halfmask.service import report_decisions
 from halfmask.service.report_decisions import Post
 from halfmask.service.request import digest
 from halfmask_device.instants import instant_text
@@ -35,8 +34,8 @@ def posts(chance: random.Random, tokens: list[str], day: str, now: int) -> list[
     return made
 
 
-def played(world: World, seed: int, **terms: object) -> tuple[list[object], ...]:
-    """All answers, reports and entries of a sequence of posts."""
+def played(world: World, seed: int, *, one_by_one: bool = False, **terms: object) -> tuple[object, ...]:
+    """All answers and reports of a sequence of posts, and what each producer earned in each period."""
     chance = random.Random(seed)
     consumer = world.consumer()
     campaign = world.campaign(consumer, budget=chance.choice((0, 90, 10**6)), **terms)
@@ -49,15 +48,26 @@ def played(world: World, seed: int, **terms: object) -> tuple[list[object], ...]
             world.close_period(campaign, consumer, FIRST)
             world.clock.set("2026-11-16T12:00:00Z")
         with world.store.transaction() as tx:
-            answers += world.service.accept(tx, posts(chance, tokens, FIRST if step < 6 else SECOND, world.clock.now))
+            made = posts(chance, tokens, FIRST if step < 6 else SECOND, world.clock.now)
+            if one_by_one:
+                made = [
+                    Post(each.token, each.now, each.times[k : k + 1], each.steps[k : k + 1], each.settings[k : k + 1])
+                    for each in made
+                    for k in range(len(each.times))
+                ]
+            for answer in world.service.accept(tx, made):
+                assert isinstance(answer, list)
+                answers += answer
     with world.store.reading() as tx:
         found = world.service.campaign(tx, campaign)
         assert found is not None
         rows = list(tx.reports(found.key, 0, 2**62))
         first = min((row.producer for row in rows), default=0)
         reports = [row._replace(producer=row.producer - first) for row in rows]
-        entries = [(row.producer - first, row.amount, row.period) for row in tx.ledger_of_campaign(found.key)]
-    return answers, reports, entries
+        earned: Counter[tuple[int, str]] = Counter()
+        for row in tx.ledger_of_campaign(found.key):
+            earned[row.producer - first, row.period] += row.amount
+    return answers, reports, earned
 
 
 @pytest.mark.parametrize(
@@ -65,24 +75,12 @@ def played(world: World, seed: int, **terms: object) -> tuple[list[object], ...]
     [{}, {"keep_reports": "always"}, {"live": True}, {"every_minutes": 2}],
     ids=["plain", "kept", "live", "every"],
 )
-def test_both_ways_come_to_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, terms: dict[str, object]) -> None:
-    whole, used = report_decisions._Batch._whole, []
-
-    def noting(self: report_decisions._Batch, *rest: object) -> object:
-        found = whole(self, *rest)  # type: ignore[arg-type]
-        used.append(found is not None)
-        return found
-
+def test_reports_come_to_the_same_together_and_one_by_one(tmp_path: Path, terms: dict[str, object]) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-    with running(sqlite_url(tmp_path / "one")) as fast, running(sqlite_url(tmp_path / "two")) as slow:
+    with running(sqlite_url(tmp_path / "one")) as together, running(sqlite_url(tmp_path / "two")) as alone:
         for seed in range(8):
-            monkeypatch.setattr(report_decisions._Batch, "_whole", noting)
-            one = played(fast, seed, **terms)
-            monkeypatch.setattr(report_decisions._Batch, "_whole", lambda *_: None)
-            assert played(slow, seed, **terms) == one
-    seldom = 5 if "every_minutes" in terms else 25  # most posts have a time that is not taken
-    assert min(used.count(True), used.count(False)) > seldom
+            assert played(alone, seed, one_by_one=True, **terms) == played(together, seed, **terms)
 
 
 def test_nobody_is_paid_for_more_times_than_the_campaign_takes(world: World) -> None:

@@ -331,7 +331,7 @@ def test_empty_periods_close_together_and_as_one_by_one(any_world: World, monkey
             for campaign, spans in parts:
                 if one_by_one:
                     for span in spans:
-                        campaign_periods.close(tx, campaign, span, world.clock.now)
+                        close_all(tx, campaign, [span], world.clock.now)
                 else:
                     close_all(tx, campaign, spans, world.clock.now)
                     close_all(tx, campaign, spans[:3], world.clock.now)  # again: nothing more

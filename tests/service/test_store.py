@@ -125,7 +125,7 @@ def test_rows_of_periods_live_looks_and_nodes_come_back_as_they_were(store: Stor
         tx.put_shown(campaign, "p", 4, {one: {}})
         assert (tx.shown(campaign, "p", [one]), tx.changes(campaign, "p")) == ({}, {one: ([1, 3, 4], True)})
         assert (tx.node_version(node, "p"), tx.node_version(node, "q")) == (4, None)
-        assert tx.node_cells(campaign, "p") == [cells]
+        assert tx.node_cells(campaign, ["p"]) == [cells]
         assert tx.node_name(node) == "n"
         assert tx.known(campaign, ["p"]) == [KnownRow("", "p", 4, True, cells)]
         assert [each.node for each in tx.known(campaign, ["q", "p"])] == ["", "b"]
@@ -133,9 +133,8 @@ def test_rows_of_periods_live_looks_and_nodes_come_back_as_they_were(store: Stor
         assert (tx.fact("node"), tx.fact("other")) == ("one", None)
         tx.untouch(campaign, "p", [one])
         assert tx.touched(campaign, "p") == [two]
-        tx.forget_live(campaign, "p")
-        tx.forget_node_cells(campaign, "p")
-        assert (tx.snapshots(campaign), tx.touched(campaign, "p"), tx.node_cells(campaign, "p")) == ({}, [], [])
+        tx.forget_open(campaign, ["p"])
+        assert (tx.snapshots(campaign), tx.touched(campaign, "p"), tx.node_cells(campaign, ["p"])) == ({}, [], [])
 
 
 def test_tokens_invitations_and_rewards(store: Store) -> None:

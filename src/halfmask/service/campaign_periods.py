@@ -30,31 +30,38 @@ Noted = tuple[Span, Cells, bool]
 def own_cells(tx: Transaction, campaign: Campaign, span: Span) -> Cells:
     """Return the cells of the reports that came here and of the gateways below."""
     reports = count_reports(tx.reports(campaign.key, span.begins, span.ends))
-    return merge([reports, *map(read, tx.node_cells(campaign.key, span.key))])
+    return merge([reports, *map(read, tx.node_cells(campaign.key, [span.key]))])
 
 
-def empty(tx: Transaction, campaign: Campaign, spans: Sequence[Span]) -> bool:
-    """Return whether the periods, which are in order, have neither reports, nor cells of any node, nor snapshots."""
-    if tx.any_report(campaign.key, spans[0].begins, spans[-1].ends):
-        return False
-    return not tx.any_cells(campaign.key, [span.key for span in spans])
+def groups(tx: Transaction, campaign: Campaign, spans: Sequence[Span], few: int) -> Iterator[Sequence[Span]]:
+    """Yield periods, which are in order, in groups: at most ``few``, or more that have neither reports nor cells.
+
+    They are halved repeatedly, so that runs without a report cost little.
+    """
+    if len(spans) <= few or not (
+        tx.any_report(campaign.key, spans[0].begins, spans[-1].ends)
+        or tx.node_cells(campaign.key, [span.key for span in spans])
+    ):
+        yield spans
+    else:
+        half = len(spans) // 2
+        yield from groups(tx, campaign, spans[:half], few)
+        yield from groups(tx, campaign, spans[half:], few)
 
 
 def all_own_cells(tx: Transaction, campaign: Campaign, spans: Sequence[Span]) -> Iterator[Cells]:
-    """Yield `own_cells` of periods in order. They are halved repeatedly, so that runs without a report cost little."""
-    if len(spans) > 2 and empty(tx, campaign, spans):
-        yield from ({} for _ in spans)
-    elif len(spans) > 2:
-        half = len(spans) // 2
-        yield from all_own_cells(tx, campaign, spans[:half])
-        yield from all_own_cells(tx, campaign, spans[half:])
-    else:
-        yield from (own_cells(tx, campaign, span) for span in spans)
+    """Yield `own_cells` of periods in order."""
+    for group in groups(tx, campaign, spans, 2):
+        yield from ({} if len(group) > 2 else own_cells(tx, campaign, span) for span in group)
 
 
-def others(tx: Transaction, campaign: Campaign, span: Span) -> list[Cells]:
-    """Return the peers' cells of a period that are known here."""
-    return [read(row.cells) for row in tx.known(campaign.key, [span.key]) if row.node != OWN]
+def others(tx: Transaction, campaign: Campaign, spans: Iterable[Span]) -> dict[str, Cells]:
+    """Return the sum of the peers' cells that are known here, by period."""
+    found: dict[str, Cells] = {}
+    for row in tx.known(campaign.key, [span.key for span in spans]):
+        if row.node != OWN:
+            found[row.period] = merge([found.get(row.period, {}), read(row.cells)])
+    return found
 
 
 def agreed(tx: Transaction, campaign: Campaign, spans: Sequence[Span]) -> list[Span]:
@@ -127,57 +134,32 @@ def note_last(tx: Transaction, campaign: Campaign, noted: Sequence[Noted], now: 
     note(tx, campaign, [*again, *(each for each in noted if not each[2])], now)
 
 
-def close(tx: Transaction, campaign: Campaign, span: Span, now: Instant) -> Plain:
-    """Close a period and return its entry. Return the stored entry if the period was closed before.
+def close_all(tx: Transaction, campaign: Campaign, spans: Sequence[Span], now: Instant) -> None:
+    """Close periods in order, except those that are closed already.
 
-    Its reports and the nodes' last cells are added up once, and never again.
+    Their reports and the nodes' last cells are added up once, and never again.
     """
     tx.lock(campaign.key)
-    known = tx.closed(campaign.key, [span.key])
-    if known:
-        return known[span.key].entry
-    own = own_cells(tx, campaign, span)
-    if campaign.shared:
-        note(tx, campaign, [(span, own, True)], now)
-    cells = merge([own, *others(tx, campaign, span)])
-    entry = period_entry(campaign, span.key, "closed", cells)
-    tx.add_closed(campaign.key, [ClosedRow(span.key, span.begins, now, plain_cells(cells), entry)])
-    tx.forget_live(campaign.key, span.key)
-    tx.forget_node_cells(campaign.key, span.key)
-    if not campaign.keeps:
-        tx.remove_reports(campaign.key, span.begins, span.ends)
-    return entry
-
-
-def close_all(tx: Transaction, campaign: Campaign, spans: Sequence[Span], now: Instant) -> None:
-    """Close periods in order. If nobody reported in any of them, all are written at once."""
-    tx.lock(campaign.key)
-    if not empty(tx, campaign, spans):
-        for span in spans:
-            close(tx, campaign, span, now)
-        return
     closed = tx.closed_keys(campaign.key, [span.key for span in spans])
     new = [span for span in spans if span.key not in closed]
+    own = list(all_own_cells(tx, campaign, new))
     if campaign.shared:
-        note(tx, campaign, [(span, {}, True) for span in new], now)
-    entries = [period_entry(campaign, span.key, "closed", {}) for span in new]
-    rows = [ClosedRow(span.key, span.begins, now, {}, entry) for span, entry in zip(new, entries, strict=True)]
+        note(tx, campaign, [(span, cells, True) for span, cells in zip(new, own, strict=True)], now)
+    peers, rows = others(tx, campaign, new), list[ClosedRow]()
+    for span, cells in zip(new, own, strict=True):
+        total = merge([cells, peers.get(span.key, {})])
+        entry = period_entry(campaign, span.key, "closed", total)
+        rows.append(ClosedRow(span.key, span.begins, now, plain_cells(total), entry))
+        if cells and not campaign.keeps:
+            tx.remove_reports(campaign.key, span.begins, span.ends)
     tx.add_closed(campaign.key, rows)
+    tx.forget_open(campaign.key, [span.key for span in new])
 
 
 def closing_groups(tx: Transaction, campaign: Campaign, spans: Sequence[Span]) -> Iterator[Sequence[Span]]:
     """Yield the periods in groups to close together: few, so that reports need not wait, or many that are all empty."""
     for start in range(0, len(spans), MANY):
-        yield from _halves(tx, campaign, spans[start : start + MANY])
-
-
-def _halves(tx: Transaction, campaign: Campaign, spans: Sequence[Span]) -> Iterator[Sequence[Span]]:
-    if len(spans) <= FEW or empty(tx, campaign, spans):
-        yield spans
-    else:
-        half = len(spans) // 2
-        yield from _halves(tx, campaign, spans[:half])
-        yield from _halves(tx, campaign, spans[half:])
+        yield from groups(tx, campaign, spans[start : start + MANY], FEW)
 
 
 def close_on_request(tx: Transaction, campaign: Campaign, key: str, now: Instant) -> Plain:
@@ -189,7 +171,9 @@ def close_on_request(tx: Transaction, campaign: Campaign, key: str, now: Instant
         raise Refusal(409, "not_ended", "the period has not ended yet", "period")
     if campaign.peered and not tx.closed_keys(campaign.key, [key]):
         raise Refusal(409, "peers", "peers close their periods together, some time after the deadline", "period")
-    return close(tx, campaign, span, now)
+    close_all(tx, campaign, [span], now)
+    entry: Plain = tx.closed(campaign.key, [key])[key].entry
+    return entry
 
 
 def due(tx: Transaction, campaign: Campaign, now: Instant, since: Instant | None) -> tuple[list[Span], Instant]:

@@ -145,11 +145,7 @@ class _Batch:
         for (_, post, who), found in zip(posts, seen, strict=True):
             asked.setdefault(who.subject, []).extend(_understood(post, found))
         self.standing = self.tx.standing(asked)
-        often = Counter(who.subject for _, _, who in posts)
-        answers = []
-        for (_, post, who), found in zip(posts, seen, strict=True):
-            whole = self._whole(post, found, who.subject) if often[who.subject] == 1 else None
-            answers.append(self._each(post, found, who.subject) if whole is None else whole)
+        answers = [self._each(post, found, who.subject) for (_, post, who), found in zip(posts, seen, strict=True)]
         self._store()
         return answers
 
@@ -194,77 +190,37 @@ class _Batch:
             found = self.periods[span.key] = _Period(span, rewards, self.campaign.deadline(span))
         return found
 
-    def _whole(self, post: Post, period: "_Period | Found", producer: int) -> Results | None:
-        """Accept the whole post in the usual case.
-
-        Its reports are new and plausible, of one open period and one setting, and the budget can pay them.
-
-        Otherwise return None: then `_each` decides on each report. Both ways give the same results.
-        """
-        times, steps, settings = post.times, post.steps, post.settings
-        if isinstance(period, list) or period.closed or post.now >= period.deadline or producer in self.standing:
-            return None
-        setting, number = settings[0], len(times)
-        if number > 1 and (settings.count(setting) != number or len(set(times)) != number):
-            return None
-        low, high = self.plausible[setting]
-        reward = period.rewards.get(setting, 0)
-        if min(steps) < low or max(steps) > high or reward * number > self.room:
-            return None
-        self.rows += zip(repeat(producer), times, steps, settings, repeat(reward))  # type: ignore[arg-type]
-        period.producers.add(producer)
-        if reward:
-            self.room -= reward * number
-            self.earned.append((producer, reward * number, period.span.key, post.now))
-        return [result("accepted", None, reward)] * number
-
     def _each(self, post: Post, seen: "_Period | Found", producer: int) -> Results:
-        found: Found = seen if isinstance(seen, list) else [seen] * len(post.times)
-        earned: dict[str, int] = {}
-        results = [
-            result("refused", str(period))
-            if time is None or isinstance(period, str)
-            else self._second(time, steps, setting, period, producer, post.now, earned)
-            for time, steps, setting, period in zip(post.times, post.steps, post.settings, found, strict=True)
-        ]
-        self.earned += [(producer, amount, period, post.now) for period, amount in earned.items()]
-        return results
-
-    def _second(
-        self,
-        time: Instant,
-        steps: int,
-        setting: str,
-        period: _Period,
-        producer: int,
-        now: Instant,
-        earned: dict[str, int],
-    ) -> Plain:
-        """Return the decision on one report, using the store: known or conflict, closed, implausible, or accepted."""
-        closed = period.closed or now >= period.deadline
-        if closed and not self.keeps:
-            return result("refused", "closed")  # stored reports are deleted, or will be before anyone reads them
-        due = period.rewards.get(setting, 0)
+        """Return the decisions on a post: known or conflict, closed, implausible, or accepted; or the first refusal."""
+        found = seen if isinstance(seen, list) else repeat(seen, len(post.times))
         own = self.standing.setdefault(producer, {})
-        stands = own.get(time)
-        if stands is not None:
-            if stands[0] != steps or stands[1] != setting:
-                return result("refused", "conflict")
-            return result("known", "budget_spent" if due and not stands[2] else None, stands[2])
-        if closed:
-            return result("refused", "closed")
-        low, high = self.plausible[setting]
-        if not low <= steps <= high:
-            return result("refused", "implausible")
-        reward = due if due <= self.room else 0
-        if reward:
-            self.room -= reward
-            key = period.span.key
-            earned[key] = earned.get(key, 0) + reward
-        own[time] = (steps, setting, reward)
-        self.rows.append((producer, time, steps, setting, reward))
-        period.producers.add(producer)
-        return result("accepted", "budget_spent" if due and not reward else None, reward)
+        earned: Counter[str] = Counter()
+        results = []
+        for time, steps, setting, period in zip(post.times, post.steps, post.settings, found, strict=True):
+            if time is None or isinstance(period, str):
+                results.append(result("refused", str(period)))
+                continue
+            closed = period.closed or post.now >= period.deadline
+            stands, due, (low, high) = own.get(time), period.rewards.get(setting, 0), self.plausible[setting]
+            if closed and (stands is None or not self.keeps):  # stored reports are deleted, or will be before anyone
+                answer = result("refused", "closed")  # reads them
+            elif stands is not None and (stands[0] != steps or stands[1] != setting):
+                answer = result("refused", "conflict")
+            elif stands is not None:
+                answer = result("known", "budget_spent" if due and not stands[2] else None, stands[2])
+            elif not low <= steps <= high:
+                answer = result("refused", "implausible")
+            else:
+                reward = due if due <= self.room else 0
+                self.room -= reward
+                earned[period.span.key] += reward
+                own[time] = (steps, setting, reward)
+                self.rows.append((producer, time, steps, setting, reward))
+                period.producers.add(producer)
+                answer = result("accepted", "budget_spent" if due and not reward else None, reward)
+            results.append(answer)
+        self.earned += [(producer, amount, period, post.now) for period, amount in earned.items() if amount]
+        return results
 
     def _store(self) -> None:
         self.tx.add_reports(self.rows)

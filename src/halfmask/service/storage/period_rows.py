@@ -203,9 +203,11 @@ class PeriodStatements(Statements):
         rows = self._do(select(c.producer, c.looks, c.gone).where(c.campaign == campaign, c.period == period))
         return {row[0]: (json.loads(row[1]), bool(row[2])) for row in rows}
 
-    def forget_live(self, campaign: int, period: str) -> None:
-        for each in (looks, touched, shown):
-            self._do(delete(each).where(each.c.campaign == campaign, each.c.period == period))
+    def forget_open(self, campaign: int, periods: Iterable[str]) -> None:
+        """Delete what is stored of periods only while they are open: snapshots, changes, and cells of gateways."""
+        for part in chunks(list(periods)):
+            for each in (looks, touched, shown, node_cells):
+                self._do(delete(each).where(each.c.campaign == campaign, each.c.period.in_(part)))
 
     def node_version(self, node: int, period: str) -> int | None:
         c = node_cells.c
@@ -215,14 +217,12 @@ class PeriodStatements(Statements):
         row = {"node": node, "period": period, "campaign": campaign, "version": version, "cells": dump(cells)}
         self._replace(node_cells, **row)
 
-    def node_cells(self, campaign: int, period: str) -> list[Plain]:
-        c = node_cells.c
-        query = select(c.cells).where(c.campaign == campaign, c.period == period).order_by(c.node)
-        return [json.loads(cells) for cells in self._do(query).scalars()]
-
-    def forget_node_cells(self, campaign: int, period: str) -> None:
-        c = node_cells.c
-        self._do(delete(node_cells).where(c.campaign == campaign, c.period == period))
+    def node_cells(self, campaign: int, periods: Iterable[str]) -> list[Plain]:
+        c, found = node_cells.c, list[Plain]()
+        for part in chunks(list(periods)):
+            query = select(c.cells).where(c.campaign == campaign, c.period.in_(part)).order_by(c.period, c.node)
+            found += [json.loads(cells) for cells in self._do(query).scalars()]
+        return found
 
     def known(self, campaign: int, periods: Iterable[str]) -> list[KnownRow]:
         c, wanted = known.c, sorted(set(periods))

@@ -6,12 +6,12 @@ an error. ``lock`` lets one transaction at a time work on a campaign. Keys are u
 
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-from sqlalchemy import Engine, select, text
+from sqlalchemy import Engine, text
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
 from halfmask.errors import OptionError, RunError
@@ -19,9 +19,9 @@ from halfmask.service.refusal import Refusal
 from halfmask.service.storage.campaign_rows import CampaignStatements
 from halfmask.service.storage.databases import DATABASES, file_of, read_url
 from halfmask.service.storage.identity_rows import IdentityStatements
-from halfmask.service.storage.period_rows import PeriodStatements, known, looks, node_cells, touched
+from halfmask.service.storage.period_rows import PeriodStatements
 from halfmask.service.storage.report_rows import ReportStatements
-from halfmask.service.storage.tables import among, chunks, dump, newest_version, upgrade, version_of
+from halfmask.service.storage.tables import newest_version, upgrade, version_of
 
 T = TypeVar("T")
 LEAST_ROOM = 64 * 2**20
@@ -57,19 +57,6 @@ class Transaction(
     PeriodStatements,
 ):
     """Everything that is read or written together. The store begins and ends it."""
-
-    def any_cells(self, campaign: int, periods: Iterable[str]) -> bool:
-        """Return whether any of the periods has cells of nodes or peers, a snapshot, or changes for the next one."""
-        wanted = sorted(periods)
-        for table in (node_cells, known, looks, touched):
-            for part in chunks(wanted):
-                where = [table.c.campaign == campaign, among(table.c.period, part)]
-                if table is known:
-                    where.append(known.c.cells != dump({}))
-                found = self._do(select(table.c.period).where(*where).distinct()).scalars()
-                if not set(part).isdisjoint(found):
-                    return True
-        return False
 
 
 class Store:
