@@ -149,7 +149,7 @@ class _Batch:
         self._store()
         return answers
 
-    def _first(self, post: Post) -> "_Period | Found":
+    def _first(self, post: Post) -> _Period | Found:
         """Return the period of all reports; if it is not one, for each report its period or why it is refused."""
         times = post.times
         if times and None not in times and self.plausible.keys() >= set(post.settings):
@@ -190,7 +190,7 @@ class _Batch:
             found = self.periods[span.key] = _Period(span, rewards, self.campaign.deadline(span))
         return found
 
-    def _each(self, post: Post, seen: "_Period | Found", producer: int) -> Results:
+    def _each(self, post: Post, seen: _Period | Found, producer: int) -> Results:
         """Return the decisions on a post: known or conflict, closed, implausible, or accepted; or the first refusal."""
         found = seen if isinstance(seen, list) else repeat(seen, len(post.times))
         own = self.standing.setdefault(producer, {})
@@ -240,7 +240,7 @@ class _Batch:
                     snapshots.record_change(self.tx, self.campaign, period.span, sorted(period.producers))
 
 
-def _understood(post: Post, found: "_Period | Found") -> Sequence[Instant]:
+def _understood(post: Post, found: _Period | Found) -> Sequence[Instant]:
     """Return the times of a post's reports to look up in the store."""
     if not isinstance(found, list):
         return post.times  # type: ignore[return-value]
