@@ -33,7 +33,7 @@ def own_cells(tx: Transaction, campaign: Campaign, span: Span) -> Cells:
     return merge([reports, *map(read, tx.node_cells(campaign.key, [span.key]))])
 
 
-def groups(tx: Transaction, campaign: Campaign, spans: Sequence[Span], few: int) -> Iterator[Sequence[Span]]:
+def few_or_empty(tx: Transaction, campaign: Campaign, spans: Sequence[Span], few: int) -> Iterator[Sequence[Span]]:
     """Yield periods, which are in order, in groups: at most ``few``, or more that have neither reports nor cells.
 
     They are halved repeatedly, so that runs without a report cost little.
@@ -45,13 +45,13 @@ def groups(tx: Transaction, campaign: Campaign, spans: Sequence[Span], few: int)
         yield spans
     else:
         half = len(spans) // 2
-        yield from groups(tx, campaign, spans[:half], few)
-        yield from groups(tx, campaign, spans[half:], few)
+        yield from few_or_empty(tx, campaign, spans[:half], few)
+        yield from few_or_empty(tx, campaign, spans[half:], few)
 
 
 def all_own_cells(tx: Transaction, campaign: Campaign, spans: Sequence[Span]) -> Iterator[Cells]:
     """Yield `own_cells` of periods in order."""
-    for group in groups(tx, campaign, spans, 2):
+    for group in few_or_empty(tx, campaign, spans, 2):
         yield from ({} if len(group) > 2 else own_cells(tx, campaign, span) for span in group)
 
 
@@ -159,7 +159,7 @@ def close_all(tx: Transaction, campaign: Campaign, spans: Sequence[Span], now: I
 def closing_groups(tx: Transaction, campaign: Campaign, spans: Sequence[Span]) -> Iterator[Sequence[Span]]:
     """Yield the periods in groups to close together: few, so that reports need not wait, or many that are all empty."""
     for start in range(0, len(spans), MANY):
-        yield from groups(tx, campaign, spans[start : start + MANY], FEW)
+        yield from few_or_empty(tx, campaign, spans[start : start + MANY], FEW)
 
 
 def close_on_request(tx: Transaction, campaign: Campaign, key: str, now: Instant) -> Plain:
