@@ -10,7 +10,7 @@ import pytest
 
 from halfmask.service import campaign_requests, service
 from halfmask.service.http import read_request
-from halfmask.service.http.post_reports import parse_post
+from halfmask.service.http.read_request import parse_post
 from halfmask.service.rate_limits import Buckets, Limits
 from halfmask.service.refusal import Refusal
 from halfmask_device import instants

@@ -286,14 +286,14 @@ def test_a_bug_in_one_request_spoils_no_other(world: World, monkeypatch: pytest.
 
     campaign = world.campaign(world.consumer())
     producers = [world.join(campaign) for _ in range(2)]
-    real = report_decisions._Batch._whole
+    real = report_decisions._Batch._each
 
     def broken(self: Any, post: Any, *rest: Any) -> Any:
         if 666 in post.steps:
             raise KeyError("secret 666")
         return real(self, post, *rest)
 
-    monkeypatch.setattr(report_decisions._Batch, "_whole", broken)
+    monkeypatch.setattr(report_decisions._Batch, "_each", broken)
     bad = {"reports": [{"time": "2026-11-16T11:00:00Z", "steps": 666, "setting": "A"}]}
     answer = world.send("POST", "/v1/reports", producers[0], bad)
     assert answer.status_code == 500

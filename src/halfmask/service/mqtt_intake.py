@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.concurrency import run_in_threadpool
 
 from halfmask.service.background_tasks import BackgroundTask
-from halfmask.service.http.post_reports import parse_post
-from halfmask.service.http.read_request import LONGEST_TOKEN, MOST_BYTES, body_too_large
+from halfmask.service.http.read_request import LONGEST_TOKEN, MOST_BYTES, body_too_large, parse_post
 from halfmask.service.mqtt import QOS, Broker, receipts_topic, reports_topic
 from halfmask.service.refusal import Refusal, forbidden, unauthenticated
 from halfmask.service.request import digest

@@ -15,17 +15,15 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
-from starlette.routing import Route as Starlette
 
 from halfmask import __version__
 from halfmask.service.background_tasks import BackgroundTask, repeated
 from halfmask.service.campaign_periods import close_all
 from halfmask.service.http.event_stream import make_stream
-from halfmask.service.http.post_reports import PATH, PostReports
 from halfmask.service.http.prometheus import Metrics
-from halfmask.service.http.read_request import read_request
+from halfmask.service.http.read_request import PATH, headers_of, parse_post, read_body, read_request, token_of
 from halfmask.service.http.routes import REPORTS, ROUTES, Route
-from halfmask.service.refusal import Refusal
+from halfmask.service.refusal import Refusal, unauthenticated
 from halfmask.service.request import Call, Request
 from halfmask.service.service import Service, Writer
 from halfmask.service.storage.sql_store import Transaction
@@ -39,15 +37,45 @@ Endpoint = Callable[[HttpRequest], Awaitable[Response]]
 
 
 class Application(FastAPI):
-    """FastAPI, except that `POST /v1/reports` is answered before FastAPI's layers."""
+    """FastAPI that counts requests for the operator, and answers `POST /v1/reports` before FastAPI's layers.
 
-    hot: Starlette
+    These layers cost more than a report does. Requests are counted by method, route and status. Their paths are not
+    kept, because a path may hold anything.
+    """
+
+    reports: Endpoint
+    metrics: Metrics
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "http" and scope["path"] == PATH and scope["method"] == "POST":
-            await self.hot.app(scope, receive, send)
-        else:
+        if scope["type"] != "http":
             await super().__call__(scope, receive, send)
+            return
+        began, status = time.perf_counter(), 500
+
+        async def noting(message: Any) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        at_once = scope["path"] == PATH and scope["method"] == "POST"
+        try:
+            if at_once:
+                await self._answer(scope, receive, noting)
+            else:
+                await super().__call__(scope, receive, noting)
+        finally:
+            route = PATH if at_once else getattr(scope.get("route"), "path", None)
+            method = scope["method"] if route else "any"
+            self.metrics.note(method, route or "none", status, time.perf_counter() - began)
+
+    async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a post of reports."""
+        try:
+            answer = await self.reports(HttpRequest(scope, receive))
+        except Exception as error:
+            answer = _answer_to(error)
+        await answer(scope, receive, send)
 
 
 def create_app(
@@ -59,7 +87,6 @@ def create_app(
     ``tasks``        background tasks that run as long as the application does
     """
     writer = Writer(service)
-    metrics = Metrics(service, writer)
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
@@ -77,6 +104,7 @@ def create_app(
         title="halfmask", version=__version__, lifespan=life, docs_url=None, redoc_url=None, redirect_slashes=False
     )
     app.state.service, app.state.writer = service, writer
+    app.metrics, app.reports = Metrics(service, writer), _reports(service, writer)
     for route in ROUTES:
         app.add_api_route(
             route.path,
@@ -90,12 +118,10 @@ def create_app(
         )
     app.add_api_route("/v1/health", _health(service), methods=["GET"], response_class=Response)
     app.add_api_route("/v1/campaigns/{c}/stream", make_stream(service), methods=["GET"], response_class=Response)
-    app.add_api_route("/metrics", metrics.endpoint, methods=["GET"], response_class=Response)
-    app.hot = Starlette(PATH, PostReports(service, writer, metrics, _answer_to), methods=["POST"])
-    app.router.routes.append(app.hot)
-    _describe_reports(app)
+    app.add_api_route("/metrics", app.metrics.endpoint, methods=["GET"], response_class=Response)
+    described = _described(PATH, REPORTS)
+    app.add_api_route(PATH, app.reports, methods=["POST"], openapi_extra=described, response_class=Response)
     _handle_errors(app)
-    app.add_middleware(_Timed, metrics=metrics)
     return app
 
 
@@ -122,6 +148,22 @@ def _endpoint(service: Service, writer: Writer, route: Route) -> Endpoint:
         return _json(await run_in_threadpool(service.store.read, work), route.status)
 
     return endpoint
+
+
+def _reports(service: Service, writer: Writer) -> Endpoint:
+    """Return the endpoint for reports, which are decided and written together with those of other requests."""
+
+    async def reports(request: HttpRequest) -> Response:
+        headers = headers_of(request.scope)
+        raw = await read_body(headers, request.receive)
+        now = service.clock()  # after the whole body has arrived: a slow body must not carry an old time
+        token = token_of(headers)
+        if token is None:
+            raise unauthenticated()
+        service.requests.take(token, "this request and its reports were not taken")
+        return _json({"results": await writer.submit(parse_post(raw, token, now))}, 200)
+
+    return reports
 
 
 async def _close_first(service: Service, writer: Writer, route: Route, asked: Request) -> None:
@@ -200,42 +242,3 @@ def _described(path: str, body: Plain | None, query: tuple[str, ...] = ()) -> Pl
     if body is not None:
         described["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
     return described
-
-
-def _describe_reports(app: FastAPI) -> None:
-    """Add the path for reports, which FastAPI does not see, to the OpenAPI description."""
-    made = app.openapi
-
-    def openapi() -> dict[str, Any]:
-        page = made()
-        described = _described("/v1/reports", REPORTS)
-        page["paths"]["/v1/reports"] = {"post": {**described, "responses": {"200": {"description": "results"}}}}
-        return page
-
-    app.openapi = openapi  # type: ignore[method-assign]
-
-
-class _Timed:
-    """Counts requests by method, route and status for the operator. Paths are not kept: a path may hold anything."""
-
-    def __init__(self, app: Any, metrics: Metrics) -> None:
-        self.app, self.metrics = app, metrics
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        began, status = time.perf_counter(), 500
-
-        async def noting(message: Any) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
-        try:
-            await self.app(scope, receive, noting)
-        finally:
-            route = getattr(scope.get("route"), "path", None)
-            method = scope["method"] if route else "any"
-            self.metrics.note(method, route or "none", status, time.perf_counter() - began)

@@ -1,13 +1,18 @@
-"""Reading requests: the token, and the body with limits on its size and time."""
+"""Reading requests: the token, the body with limits on its size and time, and the reports in it."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from halfmask.service.clock_and_periods import Clock
-from halfmask.service.refusal import Refusal, unauthenticated
+from halfmask.service.refusal import Refusal, unauthenticated, unfit
+from halfmask.service.report_decisions import Post
 from halfmask.service.request import Request, digest
+from halfmask_device.instants import Instant, parse_instant
 
 if TYPE_CHECKING:
     from starlette.requests import Request as HttpRequest
@@ -120,3 +125,79 @@ async def read_request(request: "HttpRequest", clock: Clock) -> Request:
     headers = headers_of(request.scope)
     raw = await read_body(headers, request.receive) if request.method != "GET" else b""
     return Request(token_of(headers), request.path_params, request.query_params, raw, clock())
+
+
+PATH = "/v1/reports"
+MOST_REPORTS = 10_000
+
+
+class SentReport(msgspec.Struct, gc=False):
+    """A report as it is sent. Other fields are ignored."""
+
+    time: str
+    steps: int
+    setting: str
+
+
+class Body(msgspec.Struct, gc=False):
+    reports: list[SentReport]
+
+
+NONE = SentReport("", 0, "")
+_decode = msgspec.json.Decoder(Body).decode
+
+
+def parse_post(raw: bytes, token: str, now: Instant) -> Post:
+    """Return a body as a post.
+
+    If the whole body is refused, the refusal is kept in the post: it is raised once the token is known to be a
+    producer's.
+    """
+    try:
+        sent: list[Any] = _sent(raw)
+    except Refusal as refusal:
+        return Post(token, now, refusal=refusal)
+    times = [parse_instant(each.time) for each in sent]
+    return Post(token, now, times, [each.steps for each in sent], [each.setting for each in sent])
+
+
+def _sent(raw: bytes) -> list[SentReport]:
+    """Return the reports of a body. Refuse a body without a list of reports, or with too many."""
+    try:
+        sent = _decode(raw).reports
+        if not raw.isascii():
+            raw.decode("utf-8")  # ignored fields must be UTF-8 too
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        sent = _one_by_one(raw)
+    if len(sent) > MOST_REPORTS:
+        raise Refusal(
+            413, "too_many_reports", f"a request may have at most {MOST_REPORTS} reports: send it in parts", "reports"
+        )
+    return sent
+
+
+def _one_by_one(raw: bytes) -> list[SentReport]:
+    """Return the reports of a body that msgspec refuses. NaN or a lone surrogate spoils only the report it is in."""
+    try:
+        plain = json.loads(raw.decode("utf-8"), parse_int=_bounded)
+    except (ValueError, RecursionError):
+        raise Refusal(400, "not_json", "the body is not JSON in UTF-8") from None
+    reports = plain.get("reports") if isinstance(plain, dict) else None
+    if not isinstance(reports, list):
+        raise unfit("reports", "the body must be an object with a list of reports")
+    return [_converted(each) for each in reports]
+
+
+def _bounded(digits: str) -> int:
+    """Return a whole number, cut to 40 digits: that is far beyond any lattice, and Python refuses more than 4300."""
+    return int(digits[:40])
+
+
+def _converted(plain: Any) -> SentReport:
+    """Return a report as it was sent, or `NONE`, without a time, if it is malformed."""
+    if not isinstance(plain, dict):
+        return NONE
+    moment, steps, setting = plain.get("time"), plain.get("steps"), plain.get("setting")
+    if not isinstance(moment, str) or type(steps) is not int or not isinstance(setting, str):
+        return NONE
+    return SentReport(moment, steps, setting)
