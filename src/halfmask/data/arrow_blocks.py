@@ -22,8 +22,7 @@ from halfmask.data.csv_layout import Layout, Layouts
 BLOCK = 1 << 21
 Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
 _LINE = 1 << 16
-_SPELLINGS: tuple[Callable[[str], str], ...] = (str.lower, str.upper, str.capitalize)
-_NOTHING = sorted({spelled(word) for word in ABSENT for spelled in _SPELLINGS})
+_NOTHING = sorted({spelled for word in ABSENT for spelled in (word, word.upper(), word.capitalize())})
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ def user_rule(name: str, kind: ColumnType, column: pa.ChunkedArray, integral: Ca
         sql = f"CAST(CASE WHEN isnan({quoted}) THEN NULL ELSE {quoted} END AS {target})"
     elif kind in {ColumnType.DECIMAL, ColumnType.OTHER, ColumnType.BOOLEAN}:
         sql = f"CAST({quoted} AS VARCHAR)"
-    elif kind is ColumnType.TEXT_NUMBER and all(_is_whole(text) for text in texts(column)):
+    elif kind is ColumnType.TEXT_NUMBER and all(re.fullmatch(r"\d+(\.0*)?", text) for text in texts(column)):
         zeros = literal(r"\.0+$")
         sql = f"nullif(regexp_replace(trim({quoted}), {zeros}, ''), '')"
     elif kind in TEXTS and any(re.fullmatch(KEPT, text) for text in texts(column)):
@@ -52,22 +52,15 @@ KEPT = '^="(.*)"$'
 """The form in which exporters write an id so that a spreadsheet does not read it as a number."""
 
 
-def _is_whole(text: str) -> bool:
-    whole, _, fraction = text.partition(".")
-    return whole.isdigit() and not fraction.strip("0")
-
-
 def time_column(name: str, rule: TimeRule, column: pa.ChunkedArray) -> Rule:
     """Return the rule that reads a column of times."""
     quoted, rule = operand(name, column), replace(rule, name=name)
     attempt = f"({rule.present(quoted)}) AND ({rule.sql(quoted, 'TRY_CAST')}) IS NULL"
     safe = rule.kind in {ColumnType.TIMESTAMP, ColumnType.DATE, ColumnType.ZONED}
     careful = Rule("time", name, rule.sql(quoted), None if safe else attempt, rule.wanted())
-    careful = replace(careful, written=rule.kind in TEXTS and rule.unit is None)
-    if rule.kind not in TEXTS:
-        return replace(careful, cells=rule.stored())
-    found = texts(column)
-    return replace(careful, quick=rule.quick(quoted, found), cells=rule.cells(found))
+    found = texts(column) if rule.kind in TEXTS else []
+    written = rule.kind in TEXTS and rule.unit is None
+    return replace(careful, written=written, quick=rule.quick(quoted, found), cells=rule.cells(found))
 
 
 def value_rule(

@@ -88,16 +88,11 @@ def column_type(column: pa.ChunkedArray) -> ColumnType:
         ColumnType.CLOCK: pa.types.is_time(t),
         ColumnType.ZONED: pa.types.is_timestamp(t) and t.tz is not None,
         ColumnType.TIMESTAMP: pa.types.is_timestamp(t),
-        ColumnType.TEXT: is_text(t),
+        ColumnType.TEXT: pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_string_view(t),
         ColumnType.EMPTY: pa.types.is_null(t),
     }
     found = next((kind for kind, holds in tests.items() if holds), ColumnType.OTHER)
     return text_type(texts(column)) if found is ColumnType.TEXT else found
-
-
-def is_text(t: pa.DataType) -> bool:
-    """Return whether a type is one of Arrow's three string types."""
-    return bool(pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_string_view(t))
 
 
 def texts(column: pa.ChunkedArray) -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from halfmask.data.sql import Queries, text_of
-from halfmask.errors import OptionError, ReadingError
+from halfmask.errors import ReadingError
 
 _SUMMER = {"CET": "CEST", "MEZ": "MESZ", "WET": "WEST", "GMT": "BST", "EET": "EEST", "EST": "EDT", "CST": "CDT"} | {
     "MST": "MDT",
@@ -168,13 +168,10 @@ def date_format(
     (leading, _), *_ = shapes.most_common()
     usual = [form for form, _ in shapes.most_common() if form[:5] == leading[:5]]
     if "%1" not in leading:
-        return DateFormat(_with_kin(usual), f"such as {_example(texts, usual[0])}")
+        example = next(text for text in texts if date_shape(text) == usual[0])
+        return DateFormat(_with_kin(usual), f"such as {example}")
     order, evidence = _order(name, texts, usual, whole)
     return DateFormat(_with_kin([_placed(form, order) for form in usual]), evidence)
-
-
-def _example(texts: Sequence[str], form: str) -> str:
-    return next(text for text in texts if date_shape(text) == form)
 
 
 def _placed(form: str, order: str) -> str:
@@ -275,12 +272,3 @@ def _read(text: str, form: str) -> str:
     """Return the day that a text means in a format; an empty text if it does not fit."""
     moment = moment_of(text.replace("24:00", "00:00"), form)
     return f"{moment:%-d %B %Y}" if moment else ""
-
-
-def check_format(form: str) -> str:
-    """Raise an error for a format that strptime does not know, such as DD/MM/YYYY."""
-    try:
-        datetime(2012, 12, 31, 23, 30).strftime(form)
-    except ValueError as error:
-        raise OptionError(f"`date_format` {form!r} is not one of strptime: write '%d/%m/%Y %H:%M'") from error
-    return form

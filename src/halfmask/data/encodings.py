@@ -96,11 +96,10 @@ def check_encoding(name: str) -> str:
 
 def copy_as_utf8(file: str, encoding: str, target: Path) -> None:
     """Copy a text file as UTF-8, decompressed and without zero bytes, piece by piece."""
-    decoder = codecs.getincrementaldecoder(encoding)()
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         with opened(file) as stream, target.open("w", encoding="utf-8", newline="") as written:
-            ends = io.IncrementalNewlineDecoder(decoder, translate=True)
+            ends = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(), translate=True)
             while piece := stream.read(_PIECE):
                 written.write(ends.decode(bytes(piece)).replace("\0", ""))
             written.write(ends.decode(b"", final=True))

@@ -57,8 +57,7 @@ def open_frame(connection: duckdb.DuckDBPyConnection, frame: Frame) -> DuckDBTab
 def arrow(frame: Frame) -> pa.Table:
     """Return a whole frame as an Arrow table."""
     try:
-        eager = frame.collect("pyarrow") if isinstance(frame, nw.LazyFrame) else frame
-        return eager.to_arrow()
+        return (frame.collect("pyarrow") if isinstance(frame, nw.LazyFrame) else frame).to_arrow()
     except (pa.ArrowException, NarwhalsError, *FAILURES) as error:
         raise ReadingError(
             f"the frame mixes types in a column: {headline(str(error))}; give each column one type", kind="mixed"

@@ -9,13 +9,12 @@ import narwhals as nw
 import pyarrow as pa
 
 from halfmask.data.column_types import ColumnType
+from halfmask.data.columns import ROLES
 from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Guess, Panel, Quick
 from halfmask.data.source_table import Rule, SourceTable
 from halfmask.data.sql import Queries
 from halfmask.data.unreadable_cells import guard
-
-ROLES = ("user", "time", "value")
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class Interpretation:
         self, rules: Sequence[Rule], unit: str | None = None, unpivot: Callable[..., nw.LazyFrame[Any]] | None = None
     ) -> Panel:
         """Return the panel that some rules read. ``unpivot`` selects the readings if a row has several of them."""
-        raw, watch = self.raw, guard(self.raw, rules)
+        raw, watch = self.raw, partial(guard, self.raw, rules)
         read = [rule for rule in rules if rule.role in ROLES]
         select = unpivot or partial(raw.select, {rule.role: rule.sql for rule in read})
         with watch():

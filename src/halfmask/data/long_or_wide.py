@@ -9,6 +9,7 @@ from halfmask.data import day_parts
 from halfmask.data.column_types import ABSENT, DATES, NUMBERS, TIMES, ColumnType, is_iso, is_time, is_zoned
 from halfmask.data.columns import (
     FRACTIONS,
+    ROLES,
     Columns,
     candidates,
     choose_columns,
@@ -64,8 +65,8 @@ def recognise(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOp
     """Return the shape of a table, by the names and types of its columns and by the options."""
     if options.wide:
         return wide(raw, found, options)
-    found_here = _moments(raw, found, options) or _days(raw, found, options) or _sensors(raw, found, options)
-    return found_here or _long(raw, found, options)
+    wider = _moments(raw, found, options) or _days(raw, found, options) or _sensors(raw, found, options)
+    return wider or _long(raw, found, options)
 
 
 def _moments(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOptions) -> Wide | None:
@@ -104,25 +105,18 @@ def wide(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOptions
     """Return the shape of a table that the caller calls wide: each numeric column except the time is a user."""
     if options.user is not None or options.value is not None:
         raise OptionError("`wide` takes every numeric column as a user; leave `user` and `value` out", kind="wide")
-    name = _wide_time(found, options.time)
+    name = _time(raw, found, options.time)
     sensors = tuple(c for c in found if c != name and c not in raw.partitions and found[c] in _VALUES)
     if not sensors:
         raise ColumnError(f"`wide` found no numeric column beside {name!r} ({listing(found)})", kind="missing")
     return _of_sensors(name, sensors)
 
 
-def _wide_time(found: Mapping[str, ColumnType], time: str | None) -> str:
-    if time is not None:
-        return present(found, time, "time")
-    likely = candidates("time", found, {}) or [name for name, kind in found.items() if kind in TIMES]
-    if len(likely) != 1:
-        what = (
-            f"{len(likely)} columns could be the time: {', '.join(map(repr, likely))}"
-            if likely
-            else "no column looks like the time"
-        )
-        raise ColumnError(f"{what}; name one with `time` ({listing(found)})", kind="several" if likely else "missing")
-    return likely[0]
+def _time(raw: SourceTable, kinds: Mapping[str, ColumnType], asked: str | None) -> str:
+    """Return the column of the time, by its name, its type, or because its numbers count from 1970."""
+    times = [asked] if asked else candidates("time", kinds, {}) or [n for n, kind in kinds.items() if kind in TIMES]
+    times = times or [name for name in kinds if counts_from_1970(raw.sample.column(name))]
+    return present(kinds, _only("time", times, kinds), "time")
 
 
 def _days(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOptions) -> Wide | None:
@@ -246,27 +240,21 @@ def _long(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOption
         guesses.append(
             Guess("time", f"{pair[0]} and {pair[1]}", "one holds the day, the other the clock", "`date`, `time`")
         )
-    said = {"user": options.user, "time": options.time, "value": options.value}
-    for role in ("user", "time", "value"):
+    for role in ROLES:
         if not any(guess.what == role for guess in guesses):
-            name = getattr(columns, role)
-            evidence = f"`{role}`" if said[role] else f"by name and kind: {_kind(found[name])}"
-            sure = role != "user" or said[role] is not None or role_of(name, found[name]) == "user"
+            name, said = getattr(columns, role), getattr(options, role)
+            kind = found[name].name.lower().replace("_", " of ").replace("text of", "text that holds a")
+            evidence = f"`{role}`" if said else f"by name and kind: {kind}"
+            sure = role != "user" or said is not None or role_of(name, found[name]) == "user"
             guesses.append(Guess(role, name, evidence if sure else "what is left", f"`{role}`", sure))
     return Long(columns, tuple(guesses))
-
-
-def _kind(kind: ColumnType) -> str:
-    return kind.name.lower().replace("_", " of ").replace("text of", "text that holds a")
 
 
 def _time_and_value(
     raw: SourceTable, kinds: Mapping[str, ColumnType], time: str | None, value: str | None
 ) -> tuple[str, str]:
     """Return the columns of time and value of a table without users."""
-    times = [time] if time else candidates("time", kinds, {}) or [n for n, kind in kinds.items() if kind in TIMES]
-    times = times or [name for name in kinds if counts_from_1970(raw.sample.column(name))]
-    chosen_time = present(kinds, _only("time", times, kinds), "time")
+    chosen_time = _time(raw, kinds, time)
     about = {chosen_time, *beside_time(raw.sample, kinds)} - {value}
     free = {name: kind for name, kind in kinds.items() if name not in about}
     values = [value] if value else candidates("value", free, {}) or [n for n, kind in free.items() if kind in NUMBERS]

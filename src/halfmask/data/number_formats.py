@@ -65,15 +65,11 @@ def undecided(decimal: str) -> str:
     return rf"{_SIGN}[1-9]\d{{0,2}}{re.escape(decimal)}\d{{3}}"
 
 
-WHOLE = rf"{_SIGN}0*[1-9]\d*"
-GROUPED = rf"{_SIGN}\d{{1,3}}([{_GROUPS}]\d{{3}})+([.,]\d*)?"
 TESTS = {
     "comma": proof(","),
     "point": proof("."),
     "maybe comma": undecided(","),
     "maybe point": undecided("."),
-    "whole": WHOLE,
-    "spaced": GROUPED,
 }
 
 

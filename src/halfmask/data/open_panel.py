@@ -17,7 +17,6 @@ from halfmask.data.averaged_quantities import state_of
 from halfmask.data.clean import user_rule
 from halfmask.data.column_types import NUMBERS, column_types
 from halfmask.data.columns import FRACTIONS, role_of
-from halfmask.data.date_formats import check_format
 from halfmask.data.engines.duckdb import connect
 from halfmask.data.formats import OpenRequest, by_address, sniff
 from halfmask.data.interpretation import Interpretation
@@ -43,8 +42,6 @@ def open_panel(source: Any, options: ReadOptions | None = None, **said: Any) -> 
     rows, or from the whole column if these do not decide; the panel's guesses say why.
     """
     chosen = options or ReadOptions(**said)
-    if chosen.date_format is not None:
-        check_format(chosen.date_format)
     raw = open_table(source, chosen)
     if raw.sample.num_rows == 0:
         raise SourceError(f"{raw.source}: there are no readings in it", kind="empty", place=raw.source)

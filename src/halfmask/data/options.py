@@ -5,8 +5,6 @@ from typing import Literal
 
 from halfmask.errors import OptionError
 
-DECIMALS = (".", ",")
-
 
 @dataclass(frozen=True)
 class ReadOptions:
@@ -51,7 +49,7 @@ class ReadOptions:
     def __post_init__(self) -> None:
         if self.engine not in ("duckdb", "spark"):
             raise OptionError(f"`engine` {self.engine!r} is neither duckdb nor spark")
-        if self.decimal is not None and self.decimal not in DECIMALS:
+        if self.decimal is not None and self.decimal not in (".", ","):
             raise OptionError(f"`decimal` {self.decimal!r} is neither a point nor a comma: write . or ,")
         if self.skip is not None and self.skip < 0:
             raise OptionError(f"`skip` {self.skip} is negative: give the number of lines before the header")

@@ -85,7 +85,7 @@ def time_rules(table: Interpretation, name: str, clock: str | None, *, running: 
 def _with_own_clock(table: Interpretation, name: str, rule: TimeRule, sample: Sequence[str]) -> TimeRule:
     """Return the rule with the clock that the offsets of all times show, and add a note."""
     column = table.sample(name)
-    with guard(table.raw, [])():
+    with guard(table.raw, []):
         text = rule.text(operand(name, column))
         rule = replace(rule, tz=own_clock(table.raw, name, text, sample))
     if rule.tz == "UTC":

@@ -70,7 +70,8 @@ class TimeRule:
         if self.kind in TEXTS:
             column = self.text(column)
         if self.formats:
-            text = self._text(column)
+            number = f"CAST({column} AS BIGINT)" if self.kind is ColumnType.FLOAT else column
+            text = column if self.kind in TEXTS else f"CAST({number} AS VARCHAR)"
             ended = parsed(f"replace({text}, '24:00', '00:00')", self.formats, cast)
             usual = parsed(text, self.formats, cast)
             micros = f"CASE WHEN {text} LIKE '%24:00%' THEN {ended} + {24 * HOUR} ELSE {usual} END"
@@ -102,7 +103,7 @@ class TimeRule:
         It fails on any other text. A parser of one fixed format is several times as fast as finding the form of each
         text.
         """
-        if self.unit is not None or self.spans:
+        if self.unit is not None or self.spans or self.kind not in TEXTS:
             return ""
         if self.formats:
             return parsed(column, self.formats, "CAST")
@@ -114,11 +115,11 @@ class TimeRule:
         return wall_clock(micros, self.tz) if self.zoned and self.tz != "UTC" else micros
 
     def cells(self, found: Sequence[str]) -> ArrowCells | None:
-        """Return how Arrow's reader of text reads the column; None if it cannot read all of the first texts.
+        """Return how Arrow reads the column, as text or stored; None if it cannot read all of the first texts.
 
         Arrow fails on a text with a zone if the others have none, on one without if they have one, and on nanoseconds.
         """
-        whole = self.kind is ColumnType.TEXT_INTEGER and self.unit in _PER_SECOND and self.unit != "ns"
+        whole = self.kind in {ColumnType.INTEGER, ColumnType.TEXT_INTEGER} and self.unit in ("s", "ms", "us")
         if self.formats or self.spans or (self.unit is not None and not whole):
             return None
         kind = pa.int64() if whole else pa.timestamp("us", "UTC" if self.zoned else None)
@@ -128,13 +129,6 @@ class TimeRule:
             return None
         return ArrowCells(kind, self._finished)
 
-    def stored(self) -> ArrowCells | None:
-        """Return how Arrow reads a stored column of times or whole numbers; None for other columns."""
-        if self.kind in {ColumnType.TIMESTAMP, ColumnType.ZONED}:
-            return ArrowCells(pa.timestamp("us", "UTC" if self.kind is ColumnType.ZONED else None), self._finished)
-        whole = self.kind is ColumnType.INTEGER and self.unit in _PER_SECOND and self.unit != "ns"
-        return ArrowCells(pa.int64(), self._finished) if whole and not self.formats else None
-
     def _finished(self, column: pa.Array) -> pa.Array:
         """Convert what Arrow read to microseconds of the wall clock."""
         micros = column.cast(pa.int64())
@@ -143,12 +137,6 @@ class TimeRule:
                 raise pa.ArrowInvalid("Could not convert: a time beyond plausible years")
             micros = pc.multiply_checked(micros, 1_000_000 // _PER_SECOND[self.unit])
         return pa.array(wall_clocks(np.asarray(micros), self.tz)) if self.zoned and self.tz != "UTC" else micros
-
-    def _text(self, column: str) -> str:
-        """Return an expression of the text to parse."""
-        if self.kind is ColumnType.FLOAT:
-            column = f"CAST({column} AS BIGINT)"
-        return column if self.kind in TEXTS else f"CAST({column} AS VARCHAR)"
 
     def _epoch(self, column: str, cast: str) -> str:
         """Return an expression that converts numbers since 1970; fractions are rounded to the microsecond.
@@ -255,8 +243,7 @@ def time_rule(
     notes = []
     if written is not None:
         notes.append(f"{name} is written {written.formats[0]}: {written.evidence}")
-        rule = TimeRule(kind, zoned=False, formats=written.formats)
-        return rule, notes
+        return TimeRule(kind, zoned=False, formats=written.formats), notes
     if kind in CLOCKS:
         raise ColumnError(
             f"column {name!r} holds times of day without a date; name a column with both, with `time`", kind="clock"

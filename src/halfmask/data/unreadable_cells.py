@@ -1,8 +1,8 @@
 """Find the cell on which a query failed, so that the error names file, row and column."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from halfmask.data.column_types import NAIVE_TIME, ZONED_TIME
 from halfmask.data.number_formats import NumberFormat, proof, undecided, unit_behind
@@ -16,29 +16,23 @@ _LEADING = "[-+]?[0-9][0-9.,]*([eE][-+]?[0-9]+)?"
 """A number with whatever decimal sign."""
 
 
-def guard(raw: SourceTable, rules: Sequence[Rule]) -> Callable[[], AbstractContextManager[None]]:
-    """Return a context for queries, which turns an engine's exception into one of our errors.
+@contextmanager
+def guard(raw: SourceTable, rules: Sequence[Rule]) -> Iterator[None]:
+    """Turn an engine's exception in a query into one of our errors.
 
     Only after a failure is the source searched for the first unreadable reading; a query that succeeds costs nothing
     more.
     """
-
-    @contextmanager
-    def watch() -> Iterator[None]:
-        try:
-            yield
-        except raw.failures as error:
-            raise diagnose(raw, rules, error) from error
-
-    return watch
+    try:
+        yield
+    except raw.failures as error:
+        raise diagnose(raw, rules, error) from error
 
 
 def diagnose(raw: SourceTable, rules: Sequence[Rule], error: Exception) -> HalfmaskError:
     """Return the error for the first unreadable reading, or else for the engine's own failure."""
-    if fatal := raw.fatal(error):
-        return fatal
     try:
-        found = unreadable(raw, rules)
+        found = raw.fatal(error) or unreadable(raw, rules)
     except raw.failures as second:
         # The search runs into the same wall where the file itself is broken.
         return raw.explain(second)
@@ -55,10 +49,11 @@ def unreadable(raw: SourceTable, rules: Sequence[Rule]) -> ReadingError | None:
             continue
         if rule.written and (mixed := mixed_zones(raw, rule.column)):
             return mixed
-        where = f"{place.file}, row {place.row}" if place.file else f"{raw.source}, row {place.row}"
+        where = f"{place.file or raw.source}, row {place.row}"
+        shown = repr(place.text if len(place.text) <= 40 else place.text[:37] + "...")  # a message stays one line
         advice = _of_values(raw, rule, rules) if rule.role == "value" else _of_times(raw, rule)
         return ReadingError(
-            f"{where}, column {rule.column!r}: {shortened(place.text)} is not {rule.wanted}{advice}",
+            f"{where}, column {rule.column!r}: {shown} is not {rule.wanted}{advice}",
             kind="cell",
             place=f"{where}, column {rule.column!r}",
         )
@@ -134,8 +129,3 @@ def mixed_zones(raw: SourceTable, column: str) -> ReadingError | None:
         kind="zones",
         place=f"{raw.source}, column {column!r}",
     )
-
-
-def shortened(text: str) -> str:
-    """Return a text of the source, cut to 40 characters so that a message stays one line."""
-    return repr(text if len(text) <= 40 else text[:37] + "...")

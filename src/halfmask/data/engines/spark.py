@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Any
 from urllib.parse import unquote
@@ -56,8 +57,7 @@ def session(master: str | None, threads: int | None, memory_limit: str | None) -
     else:
         builder = builder.master(master).config(map=_start_settings(master, memory_limit))
     try:
-        base = builder.getOrCreate()
-        spark = base.newSession()
+        spark = builder.getOrCreate().newSession()
     except (PySparkException, ImportError, RuntimeError, OSError) as error:
         raise RunError(
             f"no Spark at {master!r}: {headline(str(error))}; check `master`, and that Java is there"
@@ -99,7 +99,7 @@ class SparkEngine(Engine):
     def map_users(self, frame: nw.LazyFrame[Any], groups: int, work: Callable[["Batches"], T]) -> Iterator[T]:
         native = frame.to_native()
         parted = native.repartition("user") if groups == 1 else native.repartition(groups, "user")
-        results = map_arrow(parted, _Worker(work).run, "result BINARY").persist()
+        results = map_arrow(parted, partial(_result, work), "result BINARY").persist()
         try:
             results.count()  # all at once; the iterator alone would run one after another
             for row in results.toLocalIterator():
@@ -148,15 +148,9 @@ def _written(batches: Batches) -> Batches:
             yield pa.record_batch({"batch": pa.array([sink.getvalue().to_pybytes()], pa.binary())})
 
 
-@dataclass(frozen=True)
-class _Worker:
-    """A function of a partition, whose result is sent back in one row."""
-
-    work: Callable[[Batches], Any]
-
-    def run(self, batches: Batches) -> Batches:
-        """Yield one row with the result."""
-        yield pa.record_batch({"result": pa.array([pickle.dumps(self.work(batches))], pa.binary())})
+def _result(work: Callable[[Batches], Any], batches: Batches) -> Batches:
+    """Yield one row with the result of a function of a partition."""
+    yield pa.record_batch({"result": pa.array([pickle.dumps(work(batches))], pa.binary())})
 
 
 @dataclass(frozen=True)

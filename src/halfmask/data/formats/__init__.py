@@ -30,7 +30,6 @@ AUTO = "auto"
 COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
 """Endings behind the one that names the format, as in ``x.csv.gz``."""
 _HEAD_BYTES = 64
-_PLAIN = "csv"
 _PAGES = (b"<?xml", b"<html", b"<!doctype", b"<feed")
 _ABOUT = ("readme", "license", "licence", "notice", "changelog", "metadata", "manifest", "schema", "notes", "about")
 """How the names of files begin that describe readings and hold none."""
@@ -204,5 +203,5 @@ def format_of(file: str) -> Format:
             kind="page",
             place=file,
         )
-    sniffed = next((each for each in formats().values() if each.sniff(file, head)), None)
-    return sniffed or by_extension(file) or formats()[_PLAIN]
+    shown = (each for each in formats().values() if each.sniff(file, head))
+    return next(shown, None) or by_extension(file) or formats()["csv"]

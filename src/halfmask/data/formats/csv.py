@@ -15,8 +15,6 @@ from halfmask.data.sql import file_list, literal, quote
 from halfmask.errors import SourceError
 
 _DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "blank"}
-FindLayouts = Callable[[SourceFiles], tuple[Layouts, tuple[str, ...]]]
-"""Returns the files by layout, and the files that are left out."""
 
 
 @dataclass
@@ -87,8 +85,13 @@ def _in_utf8(found: SourceFiles, encoding: str | None) -> Copies:
     return copies
 
 
-def open_text(asked: OpenRequest, copies: Copies, find: FindLayouts) -> DuckDBTable:
-    """Return text files as one table, every cell as text."""
+def open_text(
+    asked: OpenRequest, copies: Copies, find: Callable[[SourceFiles], tuple[Layouts, tuple[str, ...]]]
+) -> DuckDBTable:
+    """Return text files as one table, every cell as text.
+
+    ``find`` returns the files by layout, and the files that are left out.
+    """
     found = asked.found
     read = replace(found, files=tuple(copies.of.values()))
     try:

@@ -5,8 +5,6 @@ from urllib.parse import unquote, urlsplit
 
 from halfmask.data.formats._databases import RowDatabase
 
-_PORT = 3306
-
 
 class MySqlServer(RowDatabase):
     """A MySQL or MariaDB server, of which one table is read, or the result of a query."""
@@ -30,7 +28,7 @@ class MySqlServer(RowDatabase):
         driver, parts = self.driver(), urlsplit(source)
         return driver.connect(
             host=parts.hostname or "127.0.0.1",
-            port=parts.port or _PORT,
+            port=parts.port or 3306,
             user=unquote(parts.username or ""),
             password=unquote(parts.password or ""),
             database=parts.path.lstrip("/"),

@@ -64,13 +64,10 @@ def check(found: SourceFiles) -> Footers:
     DuckDB casts later files to the types of the first, so after a first file of whole numbers it would round the
     others.
     """
-    first: pa.Schema | None = None
-    rows, largest, differ = 0, 0, False
-    for file in found.files:
-        schema, metadata = _footer(file)
-        rows += metadata.num_rows
-        largest = max(largest, *(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)), 0)
-        first = first or schema
+    footers = {file: _footer(file) for file in found.files}
+    schemas = {file: footer.schema.to_arrow_schema() for file, footer in footers.items()}
+    first = schemas[found.files[0]]
+    for file, schema in schemas.items():
         if set(schema.names) != set(first.names):
             odd = ", ".join(repr(name) for name in sorted(set(schema.names) ^ set(first.names)))
             raise SourceError(
@@ -78,16 +75,13 @@ def check(found: SourceFiles) -> Footers:
                 kind="differ",
                 place=file,
             )
-        differ = differ or not schema.equals(first)
-    if first is None or rows == 0:
-        raise SourceError(f"{found.source}: there are no readings in it", kind="empty", place=found.source)
-    return Footers(first, largest, differ)
+    rows = [each.row_group(i).num_rows for each in footers.values() for i in range(each.num_row_groups)]
+    return Footers(first, max(rows, default=0), any(not schema.equals(first) for schema in schemas.values()))
 
 
-def _footer(file: str) -> tuple[pa.Schema, pq.FileMetaData]:
+def _footer(file: str) -> pq.FileMetaData:
     try:
-        metadata = pq.read_metadata(file)
-        return metadata.schema.to_arrow_schema(), metadata
+        return pq.read_metadata(file)
     except (pa.ArrowException, OSError) as error:
         raise SourceError(
             f"{file}: not a Parquet file, or cut short; replace the file or leave it out", kind="damaged", place=file

@@ -65,9 +65,7 @@ def _pick(file: str, names: Sequence[str], asked: str | None, book: Any) -> tupl
         if asked not in names:
             raise OptionError(f"{file} has no sheet {asked!r} for `sheet`; it has {listed}", kind="missing", place=file)
         return asked, ()
-    filled = [name for name in names if len(book.get_sheet_by_name(name).to_python(nrows=3)) > 1]
-    if not filled:
-        raise SourceError(f"{file}: there are no readings in its sheets ({listed})", kind="empty", place=file)
+    filled = [name for name in names if len(book.get_sheet_by_name(name).to_python(nrows=3)) > 1] or names[:1]
     if len(filled) > 1:
         options = " or ".join(f"`sheet={name!r}`" for name in filled)
         raise OptionError(f"{file} has {len(filled)} sheets with rows; name one: {options}", kind="several", place=file)
