@@ -59,8 +59,7 @@ def time_column(name: str, rule: TimeRule, column: pa.ChunkedArray) -> Rule:
     safe = rule.kind in {ColumnType.TIMESTAMP, ColumnType.DATE, ColumnType.ZONED}
     careful = Rule("time", name, rule.sql(quoted), None if safe else attempt, rule.wanted())
     found = texts(column) if rule.kind in TEXTS else []
-    written = rule.kind in TEXTS and rule.unit is None
-    return replace(careful, written=written, quick=rule.quick(quoted, found), cells=rule.cells(found))
+    return replace(careful, quick=rule.quick(quoted, found), cells=rule.cells(found))
 
 
 def value_rule(

@@ -164,11 +164,8 @@ def _user(table: Interpretation, name: str) -> Rule:
     if name.startswith("@"):
         return Rule("user", name, file_part(name.removeprefix("@")))
 
-    def whole() -> bool:
-        quoted = quote(name)
-        return table.raw.count([f"NOT isnan({quoted}) AND {quoted} <> floor({quoted})"]) == [0]
-
-    return user_rule(name, table.kinds[name], table.sample(name), whole)
+    broken = "NOT isnan({0}) AND {0} <> floor({0})".format(quote(name))
+    return user_rule(name, table.kinds[name], table.sample(name), lambda: table.raw.count([broken]) == [0])
 
 
 @dataclass(frozen=True)

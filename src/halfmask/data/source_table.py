@@ -39,7 +39,6 @@ class Rule:
     ``wanted``   in words, what a readable cell looks like
     ``quick``    a quicker expression for cells written like the first rows; if it fails, ``sql`` is used; may be empty
     ``cells``    how Arrow's still quicker readers of text and Parquet read the column; None if they cannot
-    ``written``  whether it is a time written as text: then some cells may have a zone and others not
     """
 
     role: str
@@ -49,7 +48,6 @@ class Rule:
     wanted: str = ""
     quick: str = ""
     cells: ArrowCells | None = None
-    written: bool = False
 
 
 class SourceTable(ABC):

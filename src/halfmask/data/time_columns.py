@@ -48,8 +48,8 @@ def time_rules(table: Interpretation, name: str, clock: str | None, *, running: 
     if spans:
         column = pa.chunked_array([[start_of(text) for text in texts(column)]])
     written = _date_format(table, name, kind, column)
-    part = _parts_of_day(table, clock) if clock is not None and table.kinds[clock] in _WHOLE else None
-    running = running or (part is not None and part.running)
+    part = _parts_of_day(table, clock) if clock is not None and table.kinds[clock] in _WHOLE else _Parts(0, 24, False)
+    running = running or part.running
     rule, notes = time_rule(name, kind, column, None if running else table.options.tz, written)
     rule = replace(rule, spans=spans)
     if rule.has_offsets and table.options.tz is None:
@@ -70,16 +70,14 @@ def time_rules(table: Interpretation, name: str, clock: str | None, *, running: 
         if spans or table.kinds[stamped] not in (ColumnType.TEXT_TIME, ColumnType.TEXT_CLOCK)
         else _interval_ended(table, name, stamped)
     )
-    if clock is None and length:
-        return [replace(moment, sql=f"(({moment.sql}) - {length})", quick="", cells=None)]
     if clock is None:
-        return [moment]
-    sql, bad = _clock(table, clock, part)
-    wanted = "a time of day, such as 23:30"
-    both = f"(({moment.sql}) + ({sql}) - {length})"
-    if part is not None and part.running and table.options.tz:
-        both = running_on(moment.sql, sql, table.options.tz)
-    return [replace(moment, sql=both, quick="", cells=None), Rule("clock", clock, sql, bad, wanted)]
+        start = replace(moment, sql=f"(({moment.sql}) - {length})", quick="", cells=None)
+        return [start if length else moment]
+    of_day = _clock(table, clock, part)
+    both = f"(({moment.sql}) + ({of_day.sql}) - {length})"
+    if part.running and table.options.tz:
+        both = running_on(moment.sql, of_day.sql, table.options.tz)
+    return [replace(moment, sql=both, quick="", cells=None), of_day]
 
 
 def _with_own_clock(table: Interpretation, name: str, rule: TimeRule, sample: Sequence[str]) -> TimeRule:
@@ -99,7 +97,7 @@ def _with_own_clock(table: Interpretation, name: str, rule: TimeRule, sample: Se
     return rule
 
 
-def _parts_of_day(table: Interpretation, name: str) -> "_Parts":
+def _parts_of_day(table: Interpretation, name: str) -> _Parts:
     """Return how a column numbers the hours, half-hours or quarters of an hour of a day, from 0 or from 1."""
     quoted = operand(name, table.sample(name))
     number = f"TRY_CAST({quoted} AS BIGINT)"
@@ -124,16 +122,15 @@ def _parts_of_day(table: Interpretation, name: str) -> "_Parts":
     return _Parts(first, per_day, running)
 
 
-def _clock(table: Interpretation, name: str, part: "_Parts | None") -> tuple[str, str]:
-    """Return an expression of the microseconds from midnight, and one of whether a cell cannot be read."""
+def _clock(table: Interpretation, name: str, part: _Parts) -> Rule:
+    """Return the rule of the time of day, in microseconds from midnight."""
     kind = table.kinds[name]
     quoted = operand(name, table.sample(name))
-    first, per_day = (part.first, part.per_day) if part else (0, 24)
     spans = kind is ColumnType.TEXT_CLOCK and any(re.fullmatch(CLOCK_SPAN, text) for text in texts(table.sample(name)))
-    sql = clock_sql(kind, quoted, first, per_day, spans=spans)
-    tried = clock_sql(kind, quoted, first, per_day, "TRY_CAST", spans=spans)
+    sql = clock_sql(kind, quoted, part.first, part.per_day, spans=spans)
+    tried = clock_sql(kind, quoted, part.first, part.per_day, "TRY_CAST", spans=spans)
     present = f"{quoted} IS NOT NULL" if kind is ColumnType.CLOCK else f"trim(CAST({quoted} AS VARCHAR)) <> ''"
-    return sql, f"{present} AND ({tried}) IS NULL"
+    return Rule("clock", name, sql, f"{present} AND ({tried}) IS NULL", "a time of day, such as 23:30")
 
 
 def _date_format(table: Interpretation, name: str, kind: ColumnType, column: pa.ChunkedArray) -> DateFormat | None:

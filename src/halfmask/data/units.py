@@ -23,20 +23,18 @@ FACTORS: Mapping[str, Mapping[str, float]] = {
     # What stands in tables beside readings, and converts into nothing.
     **{unit: {unit: 1.0} for unit in (*sorted(MONEY), "kvar", "kvarh", "kVA", "Hz")},
 }
-_SPELLED = {"m³": "m3", "cbm": "m3", "litre": "l", "litres": "l", "liter": "l", "degc": "°C", "c": "°C"}
-# Energy by the hour is power; energy by the interval that a reading covers is energy.
-_SPELLED |= {f"{p}wh/h": f"{p.upper() if p == 'm' else p}W" for p in ("", "k", "m")}
-_SPELLED |= {
-    f"{p}wh/{part}": f"{p.upper() if p == 'm' else p}Wh" for p in ("", "k", "m") for part in ("hh", "interval")
-}
-_SPELLED |= {
-    f"{long}watt{gap}hours": f"{short}Wh"
-    for long, short in (("", ""), ("kilo", "k"), ("mega", "M"))
-    for gap in ("", "-")
+_PREFIXES = {"": "", "kilo": "k", "mega": "M"}
+_SPELLED = {"m³": "m3", "cbm": "m3", "litre": "l", "litres": "l", "liter": "l", "degc": "°C", "c": "°C"} | {
+    # Energy by the hour is power; energy by the interval that a reading covers is energy.
+    **{f"{prefix}wh/h": f"{prefix.replace('m', 'M')}W" for prefix in ("", "k", "m")},
+    **{f"{p}wh/{part}": f"{p.replace('m', 'M')}Wh" for p in ("", "k", "m") for part in ("hh", "interval")},
+    **{f"{long}watt{gap}hours": f"{short}Wh" for long, short in _PREFIXES.items() for gap in ("", "-")},
 }
 _EXACT = {unit: (kind, unit) for kind, units in FACTORS.items() for unit in units}
-_KNOWN = {unit.lower(): found for unit, found in _EXACT.items() if unit not in ("mW", "mWh")}
-_KNOWN |= {spelled: _EXACT[unit] for spelled, unit in _SPELLED.items()}
+_KNOWN = {
+    **{unit.lower(): found for unit, found in _EXACT.items() if unit not in ("mW", "mWh")},
+    **{spelled: _EXACT[unit] for spelled, unit in _SPELLED.items()},
+}
 _GLUED = re.compile(r"(?<=[a-z])(kWh|MWh|GWh|Wh|kW|MW|GW)$")
 NAMES = frozenset({"unit", "units", "uom", "einheit", "unite", "unité", "unidad", "measureunit"}) | {
     "eenheid",

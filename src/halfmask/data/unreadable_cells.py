@@ -47,7 +47,7 @@ def unreadable(raw: SourceTable, rules: Sequence[Rule]) -> ReadingError | None:
         place = raw.first(rule.bad, quote(rule.column))
         if place is None:
             continue
-        if rule.written and (mixed := mixed_zones(raw, rule.column)):
+        if rule.role == "time" and (mixed := mixed_zones(raw, rule.column)):
             return mixed
         where = f"{place.file or raw.source}, row {place.row}"
         shown = repr(place.text if len(place.text) <= 40 else place.text[:37] + "...")  # a message stays one line
@@ -119,7 +119,7 @@ def _all(pattern: str, cells: Sequence[str]) -> bool:
 
 def mixed_zones(raw: SourceTable, column: str) -> ReadingError | None:
     """Return the error for a column in which some times have a zone and others do not; None if that is not the case."""
-    text = f"trim({quote(column)})"
+    text = f"trim(CAST({quote(column)} AS VARCHAR))"
     zoned, naive = raw.count([matches(text, pattern) for pattern in (ZONED_TIME, NAIVE_TIME)])
     if not (zoned and naive):
         return None

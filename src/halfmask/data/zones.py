@@ -89,9 +89,7 @@ def zone_of(tz: str) -> tzinfo:
 
 def _fixed(tz: str) -> int | None:
     """Return by how many microseconds a fixed offset is ahead of UTC; None for the name of a zone."""
-    if tz[0] not in "+-":
-        return None
-    return int(f"{tz[0]}1") * (60 * int(tz[1:3]) + int(tz[4:6])) * 60_000_000
+    return _ahead(tz) * 1_000_000 if tz[0] in "+-" else None
 
 
 @cache

@@ -8,7 +8,6 @@ import sys
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -153,32 +152,19 @@ def _result(work: Callable[[Batches], Any], batches: Batches) -> Batches:
     yield pa.record_batch({"result": pa.array([pickle.dumps(work(batches))], pa.binary())})
 
 
-@dataclass(frozen=True)
-class _Query:
-    """A query in DuckDB's SQL that Spark's workers run on one partition, which it calls `_PART`.
+def _queried(sql: str, names: Sequence[str], batches: Batches) -> Batches:
+    """Yield the result of a query in DuckDB's SQL on one partition, which it calls `_PART`.
 
     ``names`` are the columns in the query. They replace Spark's names, because Spark does not pass on a column if its
-    name has a dot or a backtick.
+    name has a dot or a backtick. An empty partition has no result.
     """
-
-    sql: str
-    names: Sequence[str]
-
-    def schema(self, types: Sequence[pa.DataType]) -> pa.Schema:
-        """Return the columns of the result."""
-        with connect(threads=1) as connection:
-            connection.register(_PART, pa.schema(zip(self.names, types, strict=True)).empty_table())
-            return connection.sql(self.sql).to_arrow_table().schema
-
-    def run(self, batches: Batches) -> Batches:
-        """Yield the rows of the result; there are none for an empty partition."""
-        named = (pa.record_batch(batch.columns, self.names) for batch in batches)
-        first = next(named, None)
-        if first is None:
-            return
-        with connect(threads=1) as connection:
-            connection.register(_PART, pa.RecordBatchReader.from_batches(first.schema, chain([first], named)))
-            yield from connection.sql(self.sql).to_arrow_reader(BATCH_ROWS)
+    named = (pa.record_batch(batch.columns, names) for batch in batches)
+    first = next(named, None)
+    if first is None:
+        return
+    with connect(threads=1) as connection:
+        connection.register(_PART, pa.RecordBatchReader.from_batches(first.schema, chain([first], named)))
+        yield from connection.sql(sql).to_arrow_reader(BATCH_ROWS)
 
 
 def open_spark_files(found: SourceFiles, form: Format, options: ReadOptions) -> SourceTable:
@@ -280,9 +266,11 @@ class SparkTable(SourceTable):
             uri = f"`{_FILE}`" if _FILE in frame.columns else "_metadata.file_path"
             columns["filename"] = f"url_decode(replace({uri}, '+', '%2B'))"
         kept = frame.selectExpr(*(f"{column} AS c{i}" for i, column in enumerate(columns.values())))
-        query = _Query(sql, [*columns])
         types = to_arrow_schema(kept.schema, timezone="UTC").types
-        return map_arrow(kept, query.run, from_arrow_schema(query.schema(types)))
+        with connect(threads=1) as connection:
+            connection.register(_PART, pa.schema(zip(columns, types, strict=True)).empty_table())
+            result = connection.sql(sql).to_arrow_table().schema
+        return map_arrow(kept, partial(_queried, sql, [*columns]), from_arrow_schema(result))
 
     def frame(self, columns: str, shown: str = "*", *, ordered: bool = False) -> nw.LazyFrame[Any]:
         if ordered:

@@ -112,9 +112,8 @@ class RowDatabase(Tables):
     def read(self, asked: OpenRequest, origin: str, place: str) -> DuckDBTable:
         source = asked.found.source
         names, rows = next(self._fetched(source, f"SELECT * FROM {origin} AS asked LIMIT {SAMPLE_ROWS}"))
-        cells = zip(*rows, strict=True) if rows else ((),) * len(names)
         fractions = self.fractions(source, origin)
-        types = {name: _type(column, name in fractions) for name, column in zip(names, cells, strict=True)}
+        types = {name: _type([row[i] for row in rows], name in fractions) for i, name in enumerate(names)}
 
         def batches(schema: pa.Schema) -> Iterator[pa.RecordBatch]:
             query, done = f"SELECT {', '.join(map(self.quote, schema.names))} FROM {origin} AS asked", 0
@@ -157,9 +156,8 @@ def _type(column: Sequence[Any], fractions: bool) -> pa.DataType:
 
 
 def _batch(rows: Sequence[Row], schema: pa.Schema, place: str, done: int) -> pa.RecordBatch:
-    columns = zip(*rows, strict=True) if rows else ((),) * len(schema)
     return pa.record_batch(
-        [_array(cells, each, place, done) for cells, each in zip(columns, schema, strict=True)], schema=schema
+        [_array([row[i] for row in rows], each, place, done) for i, each in enumerate(schema)], schema=schema
     )
 
 

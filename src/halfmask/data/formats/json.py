@@ -61,8 +61,9 @@ def _inner(raw: DuckDBTable) -> tuple[str, str] | None:
     """
     fields = [field for field in raw.sample.schema if field.name != "filename"]
     objects = [field.name for field in fields if pa.types.is_struct(field.type)]
-    lists = [field for field in fields if _is_list(field.type) and _is_many(field.type.value_type)]
-    cells = [field for field in fields if _is_list(field.type) and field not in lists]
+    many = [field for field in fields if pa.types.is_list(field.type)]
+    lists = [f for f in many if pa.types.is_struct(f.type.value_type) or pa.types.is_list(f.type.value_type)]
+    cells = [field for field in many if field not in lists]
     rows = [field for field in cells if field.name == ROW or _is_number(field.type.value_type)]
     if objects:
         one = quote(objects[0])
@@ -96,15 +97,6 @@ def _cell_names(column: pa.ChunkedArray) -> list[str]:
     if width == 2 and len(times) == 1:
         return ["time", "value"] if times[0] == 0 else ["value", "time"]
     return [str(i) for i in range(width)]
-
-
-def _is_list(t: pa.DataType) -> bool:
-    return bool(pa.types.is_list(t) or pa.types.is_large_list(t))
-
-
-def _is_many(t: pa.DataType) -> bool:
-    """Return whether a type is a list of objects or of lists."""
-    return bool(pa.types.is_struct(t) or _is_list(t))
 
 
 def _is_number(t: pa.DataType) -> bool:
