@@ -3,15 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from halfmask.commands import audit, evaluate, mix, offer, optimize, profile, report, reward
 from halfmask.commands._options import Options
-from halfmask.commands.audit import Audit
-from halfmask.commands.evaluate import Evaluate
-from halfmask.commands.mix import MixOptions
-from halfmask.commands.offer import OfferOptions
-from halfmask.commands.optimize import Optimize
-from halfmask.commands.profile import ProfileOptions
-from halfmask.commands.report import ReportOptions
-from halfmask.commands.reward import Reward
 
 if TYPE_CHECKING:
     from halfmask.audits.card import ReportCard
@@ -21,7 +14,7 @@ if TYPE_CHECKING:
 def command_of(inputs: "ResultsFolder", part: str) -> str:
     """Return the command line that makes a part of the folder; for the name of no part, that of the report."""
     at = inputs.folder.resolve().name
-    profile, study, menu, offer, schedule = (
+    made, study, menu, offered, schedule = (
         f"{at}/{name}"
         for name in (
             f"{inputs.name if inputs.profile else 'data'}.profile", "study.parquet", "menu.json", "offer.json",
@@ -29,26 +22,26 @@ def command_of(inputs: "ResultsFolder", part: str) -> str:
         )
     )  # fmt: skip
     panel = _source(inputs, at)
-    offered = inputs.offer.provenance.get("asked", {}) if inputs.offer else {"study": study}
+    promised = inputs.offer.provenance.get("asked", {}) if inputs.offer else {"study": study}
     cards = {
-        name: {"profile": profile, **_of_card(card, inputs.card)}
+        name: {"profile": made, **_of_card(card, inputs.card)}
         for name, card in (("card", inputs.card), ("offer_card", inputs.offer_card))
     }
-    rewarded = {"profile": profile, "model": "MODEL", **_of_schedule(inputs)}
-    paid = offer if inputs.offer is not None and inputs.paid is inputs.offer else menu
+    rewarded = {"profile": made, "model": "MODEL", **_of_schedule(inputs)}
+    paid = offered if inputs.offer is not None and inputs.paid is inputs.offer else menu
     parts: dict[str, Options] = {
-        "profile": ProfileOptions.again(_of_profile(inputs), panel, output=profile),
-        "study": Evaluate.again(_of_study(inputs), profile, output=study, panel=panel),
-        "menu": Optimize.again(_of_menu(inputs), study, output=menu, profile=profile, panel=panel),
-        "offer": OfferOptions.again(offered, profile, output=offer, study=study, panel=panel),
-        "mix": MixOptions.again(_of_mix(inputs), profile, menu, output=f"{at}/mix.parquet"),
-        "card": Audit.again(cards["card"], menu, output=f"{at}/card.json", profile=profile, panel=panel),
-        "offer_card": Audit.again(
-            cards["offer_card"], offer, output=f"{at}/offer-card.json", profile=profile, panel=panel
+        "profile": profile.ProfileOptions.again(_of_profile(inputs), panel, output=made),
+        "study": evaluate.Evaluate.again(_of_study(inputs), made, output=study, panel=panel),
+        "menu": optimize.Optimize.again(_of_menu(inputs), study, output=menu, profile=made, panel=panel),
+        "offer": offer.OfferOptions.again(promised, made, output=offered, study=study, panel=panel),
+        "mix": mix.MixOptions.again(_of_mix(inputs), made, menu, output=f"{at}/mix.parquet"),
+        "card": audit.Audit.again(cards["card"], menu, output=f"{at}/card.json", profile=made, panel=panel),
+        "offer_card": audit.Audit.again(
+            cards["offer_card"], offered, output=f"{at}/offer-card.json", profile=made, panel=panel
         ),
-        "schedule": Reward.again(rewarded, paid, output=schedule, profile=profile),
+        "schedule": reward.Reward.again(rewarded, paid, output=schedule, profile=made),
     }
-    return parts.get(part, ReportOptions(at)).command_line()
+    return parts.get(part, report.ReportOptions(at)).command_line()
 
 
 def _asked(about: Mapping[str, Any], **values: Any) -> Mapping[str, Any]:

@@ -6,17 +6,8 @@ from typing import Annotated, ClassVar
 
 from cyclopts import Parameter
 
+from halfmask.commands import audit, evaluate, leaflet, mix, offer, optimize, profile, report, simulate, synth
 from halfmask.commands._options import AnyPath, Options, command
-from halfmask.commands.audit import Audit
-from halfmask.commands.evaluate import Evaluate
-from halfmask.commands.leaflet import Leaflet
-from halfmask.commands.mix import MixOptions
-from halfmask.commands.offer import OfferOptions
-from halfmask.commands.optimize import Optimize
-from halfmask.commands.profile import ProfileOptions
-from halfmask.commands.report import ReportOptions
-from halfmask.commands.simulate import Simulate
-from halfmask.commands.synth import Synth
 from halfmask.errors import OptionError, RunError
 from halfmask.extras import need
 
@@ -59,22 +50,22 @@ class Demo(Options):
     def steps(self) -> list[Options]:
         """Return the commands, in their order."""
         at = Path(self.folder)
-        panel, made, study, menu, offer = (
+        panel, made, study, menu, offered = (
             at / name for name in ("panel.parquet", "panel.profile", "study.parquet", "menu.json", "offer.json")
         )
         shared = at / "sharing.csv"  # fifty devices of the panel against a live service, for three days
         return [
-            Synth(output=panel, users=self.users, days=self.days, seed=self.seed),
-            ProfileOptions(str(panel), output=made, unit="kW"),
-            Evaluate(made, output=study),
-            Optimize(study, output=menu, profile=made, unit="kW"),
-            OfferOptions(made, output=offer, study=study, panel=str(panel)),
-            MixOptions(made, menu, output=at / "mix.parquet"),
-            Audit(menu, profile=made, panel=str(panel), output=at / "card.json"),
-            Audit(offer, profile=made, panel=str(panel), output=at / "offer-card.json"),
-            Leaflet(offer, output=at / "leaflet.html"),
-            Simulate(panel=panel, menu=offer, producers=50, days=3, budget=0, leaves=0.0, output=shared),
-            ReportOptions(at, figures=("png",)),
+            synth.Synth(output=panel, users=self.users, days=self.days, seed=self.seed),
+            profile.ProfileOptions(str(panel), output=made, unit="kW"),
+            evaluate.Evaluate(made, output=study),
+            optimize.Optimize(study, output=menu, profile=made, unit="kW"),
+            offer.OfferOptions(made, output=offered, study=study, panel=str(panel)),
+            mix.MixOptions(made, menu, output=at / "mix.parquet"),
+            audit.Audit(menu, profile=made, panel=str(panel), output=at / "card.json"),
+            audit.Audit(offered, profile=made, panel=str(panel), output=at / "offer-card.json"),
+            leaflet.Leaflet(offered, output=at / "leaflet.html"),
+            simulate.Simulate(panel=panel, menu=offered, producers=50, days=3, budget=0, leaves=0.0, output=shared),
+            report.ReportOptions(at, figures=("png",)),
         ]
 
 

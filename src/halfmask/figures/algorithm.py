@@ -20,14 +20,12 @@ from halfmask.figures.interactive import (
     score_axis,
 )
 from halfmask.figures.study_samples import Samples
-from halfmask.figures.style import INK, QUIET, mechanism_looks, subplots
+from halfmask.figures.style import INK, QUIET, Axes, Figure, mechanism_looks, subplots
 from halfmask.figures.trajectories import NEAR
 from halfmask.menus.menu import Menu
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.collections import EllipseCollection
-    from matplotlib.figure import Figure
 
 ELLIPSES_A_BIN = 10
 SHADES = 24
@@ -121,7 +119,7 @@ def _spread(found: IntArray, privacy: FloatArray, count: int) -> IntArray:
     return np.asarray(ranked[np.linspace(0, len(ranked) - 1, count).round().astype(int)])
 
 
-def draw_algorithm(data: Algorithm) -> "Figure":
+def draw_algorithm(data: Algorithm) -> Figure:
     """Draw four subplots, one per step of the algorithm, and the scale of the fitness."""
     with subplots(4, share="xy") as (figure, axes):
         _ellipses(axes[0], data, facecolors="none", edgecolors="#0072B2")
@@ -151,7 +149,7 @@ def _shades() -> Any:
     return colormaps["cividis"].resampled(SHADES)
 
 
-def _ellipses(axis: "Axes", data: Algorithm, **how: Any) -> "EllipseCollection":
+def _ellipses(axis: Axes, data: Algorithm, **how: Any) -> "EllipseCollection":
     from matplotlib.collections import EllipseCollection
 
     # The large ones go below; and an ellipse needs some area to be seen, whatever its spread.
@@ -168,7 +166,7 @@ def _ellipses(axis: "Axes", data: Algorithm, **how: Any) -> "EllipseCollection":
     return drawn
 
 
-def _winners(axis: "Axes", data: Algorithm, scored: "EllipseCollection") -> None:
+def _winners(axis: Axes, data: Algorithm, scored: "EllipseCollection") -> None:
     for name, place in data.winners.items():
         at = (data.privacy[place], data.utility[place])
         axis.plot(*at, marker="o", markersize=7, color=scored.to_rgba(data.fitness[place]), markeredgecolor=INK)

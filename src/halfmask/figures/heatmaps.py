@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -11,14 +10,10 @@ import numpy.typing as npt
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.choice.mix import Mix
 from halfmask.figures.interactive import Interactive, Spec, SubplotSpec, axes, axis, interactive, plain_numbers
-from halfmask.figures.style import INK, ink_on, subplots
+from halfmask.figures.style import INK, Axes, Figure, ink_on, subplots
 from halfmask.figures.wording import percents
 from halfmask.menus.menu import Menu
 from halfmask.menus.menu_scale import OUTSIDE, outside
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 SHORT_OUTSIDE = "outside"
 CELL_TITLES = {
@@ -81,7 +76,7 @@ def heatmap_data(mix: Mix, menu: Menu | None = None) -> HeatMaps:
     return HeatMaps(shares, names, cells, mixes, beyond)
 
 
-def draw_heatmaps(data: HeatMaps) -> "Figure":
+def draw_heatmaps(data: HeatMaps) -> Figure:
     """Draw four maps with the numbers in their cells."""
     with subplots(len(CELL_TITLES), height=0.75 + 0.3 * max(len(data.shares), 4)) as (figure, all_axes):
         for axes_, (name, title) in zip(all_axes, CELL_TITLES.items(), strict=True):
@@ -92,7 +87,7 @@ def draw_heatmaps(data: HeatMaps) -> "Figure":
     return figure
 
 
-def _draw_map(axis: "Axes", data: HeatMaps, name: str, shades: str) -> None:
+def _draw_map(axis: Axes, data: HeatMaps, name: str, shades: str) -> None:
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 

@@ -1,18 +1,14 @@
 """The offer and the paper's menu next to each other: how well reports can be guessed, and what is promised."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from halfmask.figures.interactive import Interactive, SubplotSpec, axis, interactive
 from halfmask.figures.interactive import axes as axes_of
-from halfmask.figures.style import INK, PALETTE, QUIET, ink_on, subplots
+from halfmask.figures.style import INK, PALETTE, QUIET, Figure, ink_on, subplots
 from halfmask.menus.menu import Menu
 from halfmask.menus.menu_scale import score_words
 from halfmask.menus.setting_protection import Question
 from halfmask_device.decimals import upwards
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 OFFER, PAPER = "The offer", "The paper's menu"
 ROOM = 0.03
@@ -46,9 +42,9 @@ class Offered:
     cost: float | None
 
 
-def offer_data(offer: Menu | None, paper: Menu | None) -> Offered | None:
-    """Return the figure's data; None if either menu is missing or lacks its protection, or the offer its question."""
-    if offer is None or paper is None or offer.question is None:
+def offer_data(offer: Menu, paper: Menu) -> Offered | None:
+    """Return the figure's data; None if either menu lacks its protection, or the offer its question."""
+    if offer.question is None:
         return None
     found = {name: _levels(menu) for name, menu in ((OFFER, offer), (PAPER, paper))}
     if not all(found.values()):
@@ -81,7 +77,7 @@ def offer_caption(data: Offered) -> str:
     ).strip()
 
 
-def draw_offer(data: Offered) -> "Figure":
+def draw_offer(data: Offered) -> Figure:
     """Draw two subplots, with one bar per setting."""
     most = max(map(len, data.menus.values()))
     with subplots(2, height=1.2 + 0.36 * most) as (figure, axes):

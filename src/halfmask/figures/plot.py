@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,11 +17,7 @@ from halfmask.figures.interactive import (
     line_trace,
     plain_numbers,
 )
-from halfmask.figures.style import PANEL, QUIET, legend_above, short_number, subplots
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from halfmask.figures.style import PANEL, QUIET, Axes, Figure, legend_above, short_number, subplots
 
 Shape = Literal["line", "points", "both"]
 Ends = tuple[Any, Any]
@@ -45,7 +41,7 @@ class PlotAxis:
     more: Mapping[str, Any] = field(default_factory=dict)
     whole: bool = False
 
-    def draw(self, axes: "Axes", which: Literal["x", "y"]) -> None:
+    def draw(self, axes: Axes, which: Literal["x", "y"]) -> None:
         """Set up an axis of matplotlib."""
         axes.set(**{f"{which}label": self.title, f"{which}scale": "log" if self.log else "linear"})
         axis = axes.xaxis if which == "x" else axes.yaxis
@@ -99,7 +95,7 @@ class Mark:
     size: float = 5
     drawn: bool = True
 
-    def draw(self, axes: "Axes") -> None:
+    def draw(self, axes: Axes) -> None:
         """Draw the mark with matplotlib."""
         how = {"label": (self.name if self.label is None else self.label) or "_", **self.look}
         if self.around:
@@ -165,7 +161,7 @@ class Subplot:
     columns: int = 0
     heading: str = ""
 
-    def draw(self, axes: "Axes") -> None:
+    def draw(self, axes: Axes) -> None:
         """Draw the subplot with matplotlib."""
         if self.level is not None:
             axes.axhline(self.level, color=QUIET, linewidth=1)
@@ -191,7 +187,7 @@ class Plot:
     pixels: int = 290
     share: str = ""
 
-    def draw(self) -> "Figure":
+    def draw(self) -> Figure:
         """Draw the figure with matplotlib."""
         with subplots(len(self.subplots), self.inches, self.share) as (figure, all_axes):
             for axes, each in zip(all_axes, self.subplots, strict=True):

@@ -1,12 +1,12 @@
 """An overview of the data: the sizes of readings, and the totals over time."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from halfmask.arrays import IntArray
 from halfmask.figures.interactive import Interactive, SubplotSpec, axes, axis, interactive, line_trace, plain_numbers
-from halfmask.figures.style import PALETTE, plain_log, subplots
+from halfmask.figures.style import PALETTE, Figure, plain_log, subplots
 from halfmask.figures.wording import in_unit, summed
 from halfmask.profiles.show import ProfilePicture
 
@@ -14,11 +14,8 @@ DATES = 4
 LONG = 400
 MOST_PERIODS = 2000
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
-
-def draw_readings(data: ProfilePicture) -> "Figure":
+def draw_readings(data: ProfilePicture) -> Figure:
     """Draw two subplots: the sizes of readings (on a logarithmic axis if readings add up) and each period's total."""
     with np.errstate(over="ignore", invalid="ignore"), subplots(2, height=2.8) as (figure, (left, right)):
         left.bar(data.sizes, data.shares * 100, width=data.widths, color=PALETTE[0])

@@ -10,36 +10,34 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from halfmask.errors import OptionError, RunError
-from halfmask.figures.algorithm import Algorithm, algorithm_caption, algorithm_data, algorithm_figure, draw_algorithm
-from halfmask.figures.equal_noise import noise_caption, noise_data, noise_plot
-from halfmask.figures.equal_readings import equal_readings_caption, equal_readings_data, equal_readings_plot
-from halfmask.figures.equal_utility import equal_caption, equal_data, equal_plot
-from halfmask.figures.error_distributions import cdf_caption, cdf_data, cdf_plot
-from halfmask.figures.guarantee_curves import guarantee_caption, guarantee_data, guarantee_plot
-from halfmask.figures.heatmaps import draw_heatmaps, heatmap_caption, heatmap_data, heatmap_figure
+from halfmask.figures import (
+    algorithm,
+    equal_noise,
+    equal_readings,
+    equal_utility,
+    error_distributions,
+    guarantee_curves,
+    heatmaps,
+    lasting_promises,
+    limit_of_noise,
+    offer_beside_paper,
+    readings_overview,
+    score_and_attacks,
+    simulated_days,
+    trade_off,
+    trajectories,
+    utility_by_users,
+    what_money_buys,
+)
 from halfmask.figures.interactive import Interactive
-from halfmask.figures.lasting_promises import lasting_caption, lasting_data, lasting_plot
-from halfmask.figures.limit_of_noise import LimitFigure, limit_caption, limit_data, limit_plot
-from halfmask.figures.offer_beside_paper import draw_offer, offer_caption, offer_data, offer_figure
 from halfmask.figures.plot import Plot
-from halfmask.figures.readings_overview import draw_readings, readings_caption, readings_figure
 from halfmask.figures.results_folder import ResultsFolder
-from halfmask.figures.score_and_attacks import protection_caption, protection_data, protection_plot
-from halfmask.figures.simulated_days import simulated_caption, simulated_plot
-from halfmask.figures.style import FORMATS, inline_svgs, save
-from halfmask.figures.trade_off import trade_off_caption, trade_off_data, trade_off_plot
-from halfmask.figures.trajectories import Trajectories, cloud_data, trajectory_caption, trajectory_data, trajectory_plot
-from halfmask.figures.utility_by_users import users_caption, users_data, users_plot
-from halfmask.figures.what_money_buys import pay_caption, pay_data, pay_plot
+from halfmask.figures.style import FORMATS, Figure, inline_svgs, save
 from halfmask.menus.setting_protection import reports_a_day
 from halfmask.profiles.show import picture_data
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 Place = Literal["menu", "costs", "mixes", "protection", "pay", "data"]
 """Sections of the page, in its order."""
@@ -63,7 +61,7 @@ class FigureKind:
     place: Place
     data: Callable[[ResultsFolder], Any]
     caption: Callable[[Any], str]
-    draw: "Callable[[Any], Figure]"
+    draw: Callable[[Any], Figure]
     interactive: Callable[[Any, str, ResultsFolder], Interactive]
     follows_menu: bool = False
     of_study: bool = False
@@ -76,7 +74,7 @@ class Drawing:
     name: str
     title: str
     caption: str
-    draw: "Callable[[], Figure]"
+    draw: Callable[[], Figure]
 
 
 def drawings(inputs: ResultsFolder) -> Iterator[Drawing]:
@@ -108,137 +106,146 @@ def by_place(names: Sequence[str]) -> dict[str, list[tuple[int, str]]]:
     return found
 
 
-def _of(part: str, data: Callable[..., Any]) -> Callable[[ResultsFolder], Any]:
-    """Return a function that takes a figure's data from one part of the folder.
+def _of(data: Callable[..., Any], *parts: str) -> Callable[[ResultsFolder], Any]:
+    """Return a function that takes a figure's data from these parts of the folder.
 
-    It returns None if the part is missing.
+    It returns None if one of them is missing.
     """
-    return lambda inputs: None if getattr(inputs, part) is None else data(getattr(inputs, part))
+
+    def made(inputs: ResultsFolder) -> Any:
+        held = [getattr(inputs, part) for part in parts]
+        return None if any(each is None for each in held) else data(*held)
+
+    return made
 
 
-def _filled(found: Any, part: str) -> Any:
-    """Return a figure's data; None if nothing is in the named part of it."""
-    return found if len(getattr(found, part)) else None
+def _filled(data: Callable[[ResultsFolder], Any], part: str) -> Callable[[ResultsFolder], Any]:
+    """Return a function that returns a figure's data, or None if nothing is in the named part of the data."""
+    return lambda inputs: found if (found := data(inputs)) is not None and len(getattr(found, part)) else None
 
 
-def _with_unit(data: Callable[..., Any]) -> Callable[[ResultsFolder], Any]:
-    """Return a function that makes a figure's data from the card and the unit of readings.
-
-    It returns None without a card.
-    """
-    return lambda inputs: None if inputs.card is None else data(inputs.card, inputs.unit)
-
-
-def _drawn(plot: Callable[[Any], Plot], data: Any) -> "Figure":
+def _drawn(plot: Callable[[Any], Plot], data: Any) -> Figure:
     return plot(data).draw()
 
 
 def _both(
     plot: Callable[[Any], Plot],
-) -> "tuple[Callable[[Any], Figure], Callable[[Any, str, ResultsFolder], Interactive]]":
+) -> tuple[Callable[[Any], Figure], Callable[[Any, str, ResultsFolder], Interactive]]:
     """Return the functions that draw a declared plot and that make it interactive."""
     return partial(_drawn, plot), lambda data, caption, _: plot(data).interactive(caption)
 
 
-def _algorithm(inputs: ResultsFolder) -> Algorithm | None:
-    return algorithm_data(inputs.samples, inputs.menu) if inputs.samples and inputs.menu else None
-
-
-def _algorithm_twin(data: Algorithm, caption: str, inputs: ResultsFolder) -> Interactive:
+def _algorithm_twin(data: algorithm.Algorithm, caption: str, inputs: ResultsFolder) -> Interactive:
     """Return the interactive figure, which has more ellipses; the caption says how many."""
     if inputs.samples and inputs.menu:
-        data = algorithm_data(inputs.samples, inputs.menu, MORE_ELLIPSES)
-        caption = algorithm_caption(data)
-    return algorithm_figure(data, caption)
+        data = algorithm.algorithm_data(inputs.samples, inputs.menu, MORE_ELLIPSES)
+        caption = algorithm.algorithm_caption(data)
+    return algorithm.algorithm_figure(data, caption)
 
 
-def _trajectories_twin(data: Trajectories, caption: str, inputs: ResultsFolder) -> Interactive:
+def _trajectories_twin(data: trajectories.Trajectories, caption: str, inputs: ResultsFolder) -> Interactive:
     """Return the interactive figure, which also has single settings; the caption says how many."""
-    clouds = cloud_data(inputs.samples) if inputs.samples else {}
+    clouds = trajectories.cloud_data(inputs.samples) if inputs.samples else {}
     if clouds:
         drawn, of = sum(len(each.settings) for each in clouds.values()), sum(each.of for each in clouds.values())
         caption += f" Points over the first panel are single settings at their medians: {drawn:,} of {of:,} are drawn."
-    return trajectory_plot(data, clouds, inputs.menu).interactive(caption)
-
-
-def _limit(inputs: ResultsFolder) -> LimitFigure | None:
-    return limit_data(inputs.card, inputs.menu, inputs.samples, inputs.unit) if inputs.card and inputs.menu else None
+    return trajectories.trajectory_plot(data, clouds, inputs.menu).interactive(caption)
 
 
 FIGURES = (
     FigureKind(
         "offer", "The offer beside the paper's menu", "menu",
-        lambda inputs: offer_data(inputs.offer, inputs.menu), offer_caption, draw_offer,
-        lambda data, caption, _: offer_figure(data, caption), follows_menu=True,
+        _of(offer_beside_paper.offer_data, "offer", "menu"),
+        offer_beside_paper.offer_caption, offer_beside_paper.draw_offer,
+        lambda data, caption, _: offer_beside_paper.offer_figure(data, caption), follows_menu=True,
     ),
     FigureKind(
-        "algorithm", "How the menu is chosen", "menu", _algorithm, algorithm_caption, draw_algorithm, _algorithm_twin,
-        follows_menu=True, of_study=True,
+        "algorithm", "How the menu is chosen", "menu",
+        _of(algorithm.algorithm_data, "samples", "menu"),
+        algorithm.algorithm_caption, algorithm.draw_algorithm, _algorithm_twin, follows_menu=True, of_study=True,
     ),
     FigureKind(
-        "users", "More users, better totals", "menu", _of("of_menu", users_data), users_caption,
-        partial(_drawn, users_plot),
-        lambda data, caption, inputs: users_plot(data, inputs.menu).interactive(caption),
+        "users", "More users, better totals", "menu",
+        _of(utility_by_users.users_data, "of_menu"),
+        utility_by_users.users_caption, partial(_drawn, utility_by_users.users_plot),
+        lambda data, caption, inputs: utility_by_users.users_plot(data, inputs.menu).interactive(caption),
         follows_menu=True, of_study=True,
     ),
     FigureKind(
         "trajectories", "What privacy costs", "costs",
-        lambda inputs: trajectory_data(inputs.samples, inputs.of_menu) if inputs.samples else None,
-        trajectory_caption, partial(_drawn, trajectory_plot), _trajectories_twin, follows_menu=True, of_study=True,
+        lambda inputs: trajectories.trajectory_data(inputs.samples, inputs.of_menu) if inputs.samples else None,
+        trajectories.trajectory_caption, partial(_drawn, trajectories.trajectory_plot), _trajectories_twin,
+        follows_menu=True, of_study=True,
     ),
     FigureKind(
         "noise", "Mechanisms at equal noise", "costs",
-        lambda inputs: (noise_data(inputs.samples, unit=inputs.unit) or None) if inputs.samples else None,
-        noise_caption, *_both(noise_plot), follows_menu=True, of_study=True,
+        lambda inputs: (equal_noise.noise_data(inputs.samples, unit=inputs.unit) or None) if inputs.samples else None,
+        equal_noise.noise_caption, *_both(equal_noise.noise_plot), follows_menu=True, of_study=True,
     ),
     FigureKind(
-        "cdfs", "Errors by mechanism", "costs", _of("samples", cdf_data), cdf_caption, *_both(cdf_plot), of_study=True,
+        "cdfs", "Errors by mechanism", "costs",
+        _of(error_distributions.cdf_data, "samples"),
+        error_distributions.cdf_caption, *_both(error_distributions.cdf_plot), of_study=True,
     ),
     FigureKind(
         "mixes", "When everyone chooses freely", "mixes",
-        lambda inputs: _filled(heatmap_data(inputs.mix, inputs.menu), "shares") if inputs.mix and inputs.menu else None,
-        heatmap_caption, draw_heatmaps, lambda data, caption, _: heatmap_figure(data, caption), follows_menu=True,
+        _filled(_of(heatmaps.heatmap_data, "mix", "menu"), "shares"),
+        heatmaps.heatmap_caption, heatmaps.draw_heatmaps,
+        lambda data, caption, _: heatmaps.heatmap_figure(data, caption), follows_menu=True,
     ),
     FigureKind(
         "protection", "Score and attacks", "protection",
-        lambda inputs: _filled(protection_data(inputs.card), "ids") if inputs.card else None,
-        protection_caption, *_both(protection_plot),
+        _filled(_of(score_and_attacks.protection_data, "card"), "ids"),
+        score_and_attacks.protection_caption, *_both(score_and_attacks.protection_plot),
     ),
     FigureKind(
         "guarantees", "What is guaranteed", "protection",
-        lambda inputs: _filled(guarantee_data(inputs.card, inputs.unit), "one") if inputs.card else None,
-        guarantee_caption, *_both(guarantee_plot),
+        _filled(_of(guarantee_curves.guarantee_data, "card", "unit"), "one"),
+        guarantee_curves.guarantee_caption, *_both(guarantee_curves.guarantee_plot),
     ),
     FigureKind(
-        "trade-off", "How an attacker errs", "protection", _with_unit(trade_off_data), trade_off_caption,
-        *_both(trade_off_plot),
+        "trade-off", "How an attacker errs", "protection",
+        _of(trade_off.trade_off_data, "card", "unit"),
+        trade_off.trade_off_caption, *_both(trade_off.trade_off_plot),
     ),
     FigureKind(
-        "equal-readings", "One secret, told many times", "protection", _with_unit(equal_readings_data),
-        equal_readings_caption, *_both(equal_readings_plot),
+        "equal-readings", "One secret, told many times", "protection",
+        _of(equal_readings.equal_readings_data, "card", "unit"),
+        equal_readings.equal_readings_caption, *_both(equal_readings.equal_readings_plot),
     ),
     FigureKind(
         "lasting", "How long the offer's promises last", "protection",
-        lambda inputs: lasting_data(inputs.offer, reports_a_day(inputs.profile)) if inputs.profile else None,
-        lasting_caption, *_both(lasting_plot),
+        lambda inputs: lasting_promises.lasting_data(inputs.offer, reports_a_day(inputs.profile))
+        if inputs.profile else None,
+        lasting_promises.lasting_caption, *_both(lasting_promises.lasting_plot),
     ),
     FigureKind(
-        "limit", "How good noise can be", "protection", _limit, limit_caption, *_both(limit_plot), of_study=True,
-    ),
-    FigureKind("pay", "What money buys", "pay", _of("schedule", pay_data), pay_caption, *_both(pay_plot)),
-    FigureKind(
-        "equal-utility", "More producers against less noise", "pay", _of("schedule", equal_data), equal_caption,
-        *_both(equal_plot),
+        "limit", "How good noise can be", "protection",
+        lambda inputs: inputs.card and inputs.menu
+        and limit_of_noise.limit_data(inputs.card, inputs.menu, inputs.samples, inputs.unit),
+        limit_of_noise.limit_caption, *_both(limit_of_noise.limit_plot), of_study=True,
     ),
     FigureKind(
-        "simulated", "A population, day by day", "pay", lambda inputs: inputs.days, simulated_caption,
-        *_both(simulated_plot),
+        "pay", "What money buys", "pay",
+        _of(what_money_buys.pay_data, "schedule"),
+        what_money_buys.pay_caption, *_both(what_money_buys.pay_plot),
+    ),
+    FigureKind(
+        "equal-utility", "More producers against less noise", "pay",
+        _of(equal_utility.equal_data, "schedule"),
+        equal_utility.equal_caption, *_both(equal_utility.equal_plot),
+    ),
+    FigureKind(
+        "simulated", "A population, day by day", "pay",
+        lambda inputs: inputs.days,
+        simulated_days.simulated_caption, *_both(simulated_days.simulated_plot),
     ),
     FigureKind(
         "readings", "The readings", "data",
         lambda inputs: replace(picture_data(inputs.profile), unit=inputs.unit)
         if inputs.profile and inputs.profile.readings else None,
-        readings_caption, draw_readings, lambda data, caption, _: readings_figure(data, caption),
+        readings_overview.readings_caption, readings_overview.draw_readings,
+        lambda data, caption, _: readings_overview.readings_figure(data, caption),
     ),
 )  # fmt: skip
 """In the order of the report."""

@@ -1,7 +1,7 @@
 """The figure of each kind of result, for `Result.plot`."""
 
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from halfmask.audits.card import ReportCard
 from halfmask.choice.mix import Mix
@@ -11,44 +11,41 @@ from halfmask.figures.heatmaps import draw_heatmaps, heatmap_data
 from halfmask.figures.readings_overview import draw_readings
 from halfmask.figures.score_and_attacks import protection_data, protection_plot
 from halfmask.figures.study_samples import samples_of
-from halfmask.figures.style import line_style, subplots
+from halfmask.figures.style import Figure, line_style, subplots
 from halfmask.figures.trajectories import trajectory_data, trajectory_plot
 from halfmask.menus.menu import Menu
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.show import picture_data
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 @singledispatch
-def draw_result(result: Any) -> "Figure":
+def draw_result(result: Any) -> Figure:
     """Return the figure of a result. Raise an OptionError if its type has no figure."""
     raise OptionError(f"there is no figure of a {type(result).__name__}")
 
 
 @draw_result.register(Profile)
-def _(result: Profile) -> "Figure":
+def _(result: Profile) -> Figure:
     return draw_readings(picture_data(result))
 
 
 @draw_result.register(Study)
-def _(result: Study) -> "Figure":
+def _(result: Study) -> Figure:
     return trajectory_plot(trajectory_data(samples_of(result), None)).draw()
 
 
 @draw_result.register(Mix)
-def _(result: Mix) -> "Figure":
+def _(result: Mix) -> Figure:
     return draw_heatmaps(heatmap_data(result))
 
 
 @draw_result.register(ReportCard)
-def _(result: ReportCard) -> "Figure":
+def _(result: ReportCard) -> Figure:
     return protection_plot(protection_data(result)).draw()
 
 
 @draw_result.register(Menu)
-def _(result: Menu) -> "Figure":
+def _(result: Menu) -> Figure:
     """Medians of privacy and utility, each with its 10th percentile."""
     with subplots(1) as (figure, (axis,)):
         for place, each in enumerate(result.settings):

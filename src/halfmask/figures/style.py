@@ -17,9 +17,11 @@ from halfmask.files import whole_file
 from halfmask.mechanisms.grid import PAPER
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure as Figure
     from matplotlib.transforms import Bbox
+else:  # matplotlib takes long to import, and belongs to an extra
+    Axes = Figure = Any
 
 INK = "#1b1f24"
 QUIET = "#8a9099"
@@ -90,7 +92,7 @@ def styled(**more: Any) -> Iterator[None]:
 
 
 @contextmanager
-def subplots(count: int, height: float = PANEL[1], share: str = "") -> "Iterator[tuple[Figure, list[Axes]]]":
+def subplots(count: int, height: float = PANEL[1], share: str = "") -> Iterator[tuple[Figure, list[Axes]]]:
     """Yield a figure of ``count`` equal subplots, two per row; draw them within the block.
 
     ``share`` names axes in common. A subplot is in a cell with all that belongs to it, so that a page can cut it out
@@ -113,7 +115,7 @@ def subplots(count: int, height: float = PANEL[1], share: str = "") -> "Iterator
         _fit(figure)
 
 
-def _cells(figure: "Figure") -> "list[Bbox]":
+def _cells(figure: Figure) -> "list[Bbox]":
     """Return the cell of each subplot, margins included, in inches."""
     from matplotlib.transforms import Bbox
 
@@ -124,7 +126,7 @@ def _cells(figure: "Figure") -> "list[Bbox]":
     return [Bbox.from_bounds(x, y, width, height) for x, y in corners]
 
 
-def _place(figure: "Figure", margins: tuple[float, float, float, float]) -> None:
+def _place(figure: Figure, margins: tuple[float, float, float, float]) -> None:
     """Put each subplot into its cell; margins are left, bottom, right and top, in inches."""
     left, bottom, right, top = margins
     wide, high = figure.get_size_inches()
@@ -133,7 +135,7 @@ def _place(figure: "Figure", margins: tuple[float, float, float, float]) -> None
         axes.set_position((*inner, (cell.width - left - right) / wide, (cell.height - bottom - top) / high))
 
 
-def _fit(figure: "Figure") -> None:
+def _fit(figure: Figure) -> None:
     """Set the margins that ticks, labels, titles and legends need.
 
     Labels then do not move, and are not measured again.
@@ -152,7 +154,7 @@ def _fit(figure: "Figure") -> None:
         axes.xaxis.set_label_coords(0.5, below / axes.bbox.height)
 
 
-def legend_above(axes: "Axes", title: str = "", columns: int = 8) -> None:
+def legend_above(axes: Axes, title: str = "", columns: int = 8) -> None:
     """Put the legend between the title and the subplot, so that it covers nothing."""
     heading = {"weight": "bold", "size": _SETTINGS["axes.titlesize"]}
     axes.legend(
@@ -161,7 +163,7 @@ def legend_above(axes: "Axes", title: str = "", columns: int = 8) -> None:
     )  # fmt: skip
 
 
-def plain_log(axis: "Axes") -> None:
+def plain_log(axis: Axes) -> None:
     """Make the x axis logarithmic, with a tick per decade as a plain number: easier to read than powers."""
     axis.set_xscale("log")
     axis.minorticks_off()
@@ -197,7 +199,7 @@ def line_style(place: int) -> dict[str, Any]:
 MENU_LOOK: dict[str, Any] = {"color": PALETTE[2], "linestyle": "-"}
 
 
-def save(figure: "Figure", path: str | Path) -> Path:
+def save(figure: Figure, path: str | Path) -> Path:
     """Write a figure on white, without a date. The kind of file follows from the name."""
     target = Path(path)
     kind = target.suffix.lstrip(".").lower()
@@ -208,7 +210,7 @@ def save(figure: "Figure", path: str | Path) -> Path:
     return target
 
 
-def inline_svgs(figure: "Figure", name: str) -> Iterator[str]:
+def inline_svgs(figure: Figure, name: str) -> Iterator[str]:
     """Yield each subplot of a figure as an ``<svg>``, so that a page can arrange them.
 
     It has no background, ink in the page's text colour, and letters as text. Every id begins with ``name`` and the
