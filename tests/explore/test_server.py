@@ -15,11 +15,11 @@ import pytest
 from halfmask.choice.mix import mix
 from halfmask.evaluation.scores import Weights
 from halfmask.figures.results_folder import paper_name, read_inputs
-from halfmask.figures.study_samples import read_samples
+from halfmask.figures.study_samples import read_samples, rescored
 from halfmask.menus.menu import Menu
 from halfmask.menus.optimize import optimize
 from halfmask.pages.explore.explore_server import ExploreServer
-from halfmask.pages.explore.explorer import Explorer, rescored
+from halfmask.pages.explore.explorer import Explorer
 from halfmask.pages.explore.menu_options import MenuOptions
 from halfmask.pages.explore.view_protection import Protecting
 from halfmask.pages.first_section import epsilon, percent
@@ -251,7 +251,7 @@ def test_a_long_menu_is_mixed_in_larger_steps(explorer: Explorer) -> None:
 def test_other_weights_score_samples_as_reading_them_anew_does(folder: Path) -> None:
     study = folder / "study.parquet"
     optimum = optimize(study, weights=OTHER, max_mean=0.01)
-    anew, read = rescored(read_samples(study), optimum), read_samples(study, optimum.menu)
+    anew, read = rescored(read_samples(study), optimum.menu), read_samples(study, optimum.menu)
     assert (anew.kept == read.kept).all()
     assert anew.kept.sum() < read_samples(study).kept.sum()
     assert anew.privacy == pytest.approx(read.privacy)

@@ -3,7 +3,7 @@
 It also has the samples of the menu's own settings, and Table 1 of the paper.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -90,21 +90,37 @@ def samples_of(study: Study, menu: Menu | None = None) -> Samples:
     blocks = study.grid.blocks
     about = {**study.about, "form": "summary"} if summary else study.about
     scale = scale_of(metrics, menu if menu is not None or not summary else study.about)
-    settings, scores = study.grid.texts(), None if study.scores is None else dict(study.scores)
-    if scores is None:
-        kept = passing(metrics, scale.constraint)
-        q, u = privacy(metrics, scale.largest, scale.weights), utility(metrics, scale.largest, scale.weights)
-        scores = {}
-        for name, values in (("privacy", q), ("utility", u)):
-            tenth, median = np.full((2, len(settings)), np.nan)
-            tenth[kept], median[kept] = np.percentile(values[kept], (10, 50), axis=1)
-            scores |= {f"{name}_median": median, f"{name}_p10": tenth}
-    else:
-        kept = np.isfinite(scores["privacy_median"])
-        q, u = scores["privacy_median"][:, None], scores["utility_median"][:, None]
     mechanisms = np.repeat([block.mechanism for block in blocks], [len(block) for block in blocks])
     parameters = [row for block in blocks for row in block.parameters.tolist()]
-    return Samples(settings, mechanisms, parameters, study.users[order], metrics, kept, q, u, scores, scale, about)
+    held = study.grid.texts(), mechanisms, parameters, study.users[order], metrics
+    if study.scores is None:
+        return Samples(*held, *_scored(metrics, scale), scale, about)
+    scores = dict(study.scores)
+    q, u = scores["privacy_median"], scores["utility_median"]
+    return Samples(*held, np.isfinite(q), q[:, None], u[:, None], scores, scale, about)
+
+
+def rescored(samples: Samples, menu: Menu) -> Samples:
+    """Return the samples scored with a menu's normalisers, weights and constraint; a summary keeps its scores."""
+    scale = scale_of(samples.metrics, menu)
+    if not samples.sized:
+        return replace(samples, scale=scale)
+    kept, q, u, scores = _scored(samples.metrics, scale)
+    return replace(samples, kept=kept, privacy=q, utility=u, scores=scores, scale=scale)
+
+
+def _scored(
+    metrics: FloatArray, scale: Scale
+) -> tuple[npt.NDArray[np.bool_], FloatArray, FloatArray, dict[str, FloatArray]]:
+    """Return ``kept``, ``privacy``, ``utility`` and ``scores`` of `Samples`."""
+    kept = passing(metrics, scale.constraint)
+    q, u = privacy(metrics, scale.largest, scale.weights), utility(metrics, scale.largest, scale.weights)
+    scores = {}
+    for name, values in (("privacy", q), ("utility", u)):
+        tenth, median = np.full((2, len(metrics)), np.nan)
+        tenth[kept], median[kept] = np.percentile(values[kept], (10, 50), axis=1)
+        scores |= {f"{name}_median": median, f"{name}_p10": tenth}
+    return kept, q, u, scores
 
 
 def scale_of(metrics: FloatArray, source: Menu | dict[str, Any] | None) -> Scale:

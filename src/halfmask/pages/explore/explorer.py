@@ -18,19 +18,19 @@ from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.sampling import population
 from halfmask.evaluation.scores import passing, privacy, utility
-from halfmask.evaluation.study import SCORES, read_study
+from halfmask.evaluation.study import read_study
 from halfmask.figures.interactive import Interactive
 from halfmask.figures.masked_reading import shown_data, shown_figure
 from halfmask.figures.registry import interactive_figures
 from halfmask.figures.results_folder import ResultsFolder, Speller, by_name, paper_menu, paper_name, read_inputs
-from halfmask.figures.study_samples import Samples, Scale, menu_samples
+from halfmask.figures.study_samples import Samples, menu_samples, rescored
 from halfmask.mechanisms.grid import Grid
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.masked_range import shown
 from halfmask.menus.menu import Menu
 from halfmask.menus.menu_scale import outside
 from halfmask.menus.menu_table import InWords
-from halfmask.menus.optimize import Optimum, optimize, optimum_notes
+from halfmask.menus.optimize import optimize, optimum_notes
 from halfmask.menus.setting_protection import typical_reading
 from halfmask.menus.total_error import CROWDS, total_error
 from halfmask.pages.explore.menu_options import MenuOptions
@@ -117,7 +117,7 @@ class Explorer:
         )  # fmt: skip
         if self.inputs.offer:
             found = replace(found, menu=paper_menu(found.menu))
-        rated = rescored(samples, found)
+        rated = rescored(samples, found.menu)
         of_menu = menu_samples(rated, found.menu, profile) if rated.sized else None
         mixed, complaints = self._mixed(found.menu)
         menu, notes = found.menu, found.notes
@@ -226,23 +226,6 @@ class Explorer:
                 f"the folder holds no profile to evaluate on: {self.inputs.command('profile')}", kind="profile"
             )
         return self.inputs.profile
-
-
-def rescored(samples: Samples, found: Optimum) -> Samples:
-    """Return the samples with privacy and utility by an optimum's weights, constraint and normalisers.
-
-    The percentiles are those of the optimum. The scores of a summary cannot be computed again, so they do not change.
-    """
-    scored = found.scored
-    scale = Scale(scored.normalisers, scored.weights, scored.constraint)
-    place = {text: row for row, text in enumerate(scored.texts.to_pylist())}
-    rows = np.array([place[text] for text in samples.settings])
-    scores = {name: getattr(scored, name)[rows] for name in SCORES}
-    rated = replace(samples, kept=scored.passes[rows], scores=scores, scale=scale)
-    if not samples.sized:
-        return rated
-    q, u = (formula(samples.metrics, scale.largest, scale.weights) for formula in (privacy, utility))
-    return replace(rated, privacy=q, utility=u)
 
 
 def typed(text: str) -> str:

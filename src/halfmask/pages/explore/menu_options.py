@@ -1,14 +1,21 @@
 """The options of ``halfmask optimize`` that the page's controls send in a query."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from typing import Any
 
 from halfmask.errors import OptionError
 from halfmask.evaluation.scores import Constraint, Weights, parse_weights
 from halfmask.menus.menu import Menu
 
-NAMES = ("bins", "omega", "weights", "max-mean", "max-std")
+NAMES: dict[str, tuple[Callable[[str], Any], str]] = {
+    "bins": (int, "a whole number: write one such as 5"),
+    "omega": (float, "a number: write one such as 0.1"),
+    "weights": (parse_weights, "six numbers: write them with commas between"),
+    "max-mean": (float, "a number: write one such as 0.1"),
+    "max-std": (float, "a number: write one such as 0.1"),
+}
+"""The options of a query: what reads each, and what it has to be."""
 
 
 @dataclass(frozen=True)
@@ -29,14 +36,7 @@ class MenuOptions:
             raise OptionError(f"there is no option '{unknown[0][:40]}': there are {', '.join(NAMES)}", kind="unknown")
         if not query:
             return None
-        number, default = partial(_number, query), cls()
-        return cls(
-            bins=_whole(query, default.bins),
-            omega=number("omega", default.omega),
-            weights=parse_weights(query.get("weights")) or default.weights,
-            max_mean=number("max-mean", default.max_mean),
-            max_std=number("max-std", default.max_std),
-        )
+        return cls(**{name.replace("-", "_"): _read(name, text) for name, text in query.items()})
 
     @classmethod
     def of_menu(cls, menu: Menu) -> "MenuOptions":
@@ -51,19 +51,9 @@ class MenuOptions:
         )
 
 
-def _number(query: Mapping[str, str], name: str, default: float) -> float:
+def _read(name: str, text: str) -> Any:
+    read, wanted = NAMES[name]
     try:
-        return float(query.get(name, default))
+        return read(text)
     except ValueError as error:
-        raise OptionError(
-            f"{name} '{query[name][:40]}' is not a number: write one such as {default:g}", kind="number"
-        ) from error
-
-
-def _whole(query: Mapping[str, str], default: int) -> int:
-    try:
-        return int(query.get("bins", default))
-    except ValueError as error:
-        raise OptionError(
-            f"bins '{query['bins'][:40]}' is not a whole number: write one such as {default}", kind="number"
-        ) from error
+        raise OptionError(f"{name} '{text[:40]}' is not {wanted}", kind="number") from error
