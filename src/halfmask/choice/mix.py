@@ -31,6 +31,7 @@ FORMAT = "halfmask mix"
 VERSION = 1
 MOST_ROWS = 5_000_000
 DEFAULT_STEP = 0.125
+SCORES = ("privacy", "utility")
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,27 +278,29 @@ class Keeping:
 
 @dataclass(frozen=True)
 class Dominated:
-    """The mixes in which one setting has strictly the most users: median and interquartile range of both scores."""
+    """The mixes in which one setting has strictly the most users.
+
+    ``rows``                  number of these mixes, repeats counted
+    ``privacy``, ``utility``  lower quartile, median and upper quartile
+    """
 
     id: str
     share: float
-    mixes: int
-    privacy: float
-    privacy_iqr: float
-    utility: float
-    utility_iqr: float
+    rows: int
+    privacy: tuple[float, float, float]
+    utility: tuple[float, float, float]
 
 
 def by_dominant(made: Mix) -> list[Dominated]:
     """Return the mixes grouped by dominant setting and its share, the largest share first."""
-    keys = list(zip(*(made.table.column(name).to_pylist() for name in ("dominant", "dominant_share")), strict=True))
-    scores = [made.table.column(name).to_numpy() for name in ("privacy", "utility")]
+    names = np.array(made.table["dominant"].to_pylist(), object)
+    shares = np.round(made.table["dominant_share"].to_numpy(zero_copy_only=False).astype(float), 9)
+    held = sorted({(name, -share) for name, share in zip(names, shares.tolist(), strict=True) if name is not None})
     found = []
-    for name, share in sorted({key for key in keys if key[0] is not None}, key=lambda key: (key[0], -key[1])):
-        held = np.array([key == (name, share) for key in keys])
-        quartiles = [np.percentile(values[held], (25, 50, 75)) for values in scores]
-        (q, q_iqr), (u, u_iqr) = ((float(middle), float(high - low)) for low, middle, high in quartiles)
-        found.append(Dominated(name, share, int(held.sum()) // int(made.about["repeats"]), q, q_iqr, u, u_iqr))
+    for name, share in held:
+        rows = (names == name) & (shares == -share)
+        q, u = (np.percentile(made.table[score].to_numpy()[rows], (25, 50, 75)).tolist() for score in SCORES)
+        found.append(Dominated(name, -share, int(rows.sum()), tuple(q), tuple(u)))
     return found
 
 
@@ -312,7 +315,7 @@ def keeping(made: Mix, bar: float) -> Keeping:
 
 def _blends(made: Mix) -> Iterator[Blend]:
     repeats = int(made.about["repeats"])
-    scores = [made.table.column(name).to_numpy().reshape(-1, repeats) for name in ("privacy", "utility")]
+    scores = [made.table.column(name).to_numpy().reshape(-1, repeats) for name in SCORES]
     shares = np.stack([made.table.column(name).to_numpy()[::repeats] for name in made.ids], axis=1)
     middle, lowest, typical = np.median(scores[0], axis=1), scores[1].min(axis=1), np.median(scores[1], axis=1)
     for row, q, low, u in zip(shares, middle, lowest, typical, strict=True):

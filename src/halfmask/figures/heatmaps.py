@@ -1,16 +1,16 @@
 """Privacy and utility if everyone chooses freely, by dominant setting and its share (Fig. 5 of the paper)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from halfmask.arrays import FloatArray, IntArray
-from halfmask.choice.mix import Mix
+from halfmask.choice.mix import SCORES, Mix, by_dominant
 from halfmask.figures.interactive import Interactive, Spec, SubplotSpec, axes, axis, interactive, plain_numbers
-from halfmask.figures.style import INK, Axes, Figure, ink_on, subplots
+from halfmask.figures.style import Axes, Figure, ink_on, subplots
 from halfmask.figures.wording import percents
 from halfmask.menus.menu import Menu
 from halfmask.menus.menu_scale import OUTSIDE, outside
@@ -50,63 +50,49 @@ class HeatMaps:
 
 def heatmap_data(mix: Mix, menu: Menu | None = None) -> HeatMaps:
     """Return median and interquartile range over all mixes in which one setting has strictly the largest share."""
-    table = mix.table
     utility = {each.id: each.utility.median for each in menu.settings} if menu else mix.about["utility"]
-    order = sorted(utility, key=lambda name: (-utility[name], name))
-    dominant = np.array(["" if name is None else name for name in table["dominant"].to_pylist()])
-    share = np.round(table["dominant_share"].to_numpy(zero_copy_only=False).astype(float), 9)
-    held = dominant != ""
-    shares = np.unique(share[held])[::-1]
-    names = [name for name in order if (dominant == name).any()]
+    held = [each for each in by_dominant(mix) if each.id in utility]
+    shares = sorted({each.share for each in held}, reverse=True)
+    names = sorted({each.id for each in held}, key=lambda name: (-utility[name], name))
     cells = {name: np.full((len(shares), len(names)), np.nan) for name in CELL_TITLES}
     mixes = np.zeros((len(shares), len(names)), np.int64)
     beyond = {name: np.zeros(mixes.shape, bool) for name in CELL_TITLES}
-    values = {score: table[score].to_numpy() for score in ("privacy", "utility")}
-    for column, id in enumerate(names):
-        for row, level in enumerate(shares):
-            found = (dominant == id) & (share == level)
-            mixes[row, column] = found.sum()
-            for score, all_values in values.items():
-                if not found.any():
-                    continue
-                low, middle, high = quartiles = np.percentile(all_values[found], (25, 50, 75))
-                for name, value in ((f"{score}_median", middle), (f"{score}_iqr", high - low)):
-                    beyond[name][row, column] = outside(quartiles)
-                    cells[name][row, column] = np.nan if outside(quartiles) else value
-    return HeatMaps(shares, names, cells, mixes, beyond)
+    for each in held:
+        place = shares.index(each.share), names.index(each.id)
+        mixes[place] = each.rows
+        for score in SCORES:
+            low, middle, high = quartiles = getattr(each, score)
+            for name, value in ((f"{score}_median", middle), (f"{score}_iqr", high - low)):
+                beyond[name][place] = outside(quartiles)
+                cells[name][place] = np.nan if outside(quartiles) else value
+    return HeatMaps(np.array(shares), names, cells, mixes, beyond)
 
 
 def draw_heatmaps(data: HeatMaps) -> Figure:
     """Draw four maps with the numbers in their cells."""
     with subplots(len(CELL_TITLES), height=0.75 + 0.3 * max(len(data.shares), 4)) as (figure, all_axes):
         for axes_, (name, title) in zip(all_axes, CELL_TITLES.items(), strict=True):
-            _draw_map(axes_, data, name, "YlGnBu" if name.endswith("median") else "YlOrBr")
+            _draw_map(axes_, data, name)
             axes_.set_title(title)
             axes_.set_xlabel("dominant setting (highest utility first)")
             axes_.set_ylabel("its share of users")
     return figure
 
 
-def _draw_map(axis: Axes, data: HeatMaps, name: str, shades: str) -> None:
-    from matplotlib import colormaps
-    from matplotlib.colors import to_hex
+def _draw_map(axis: Axes, data: HeatMaps, name: str) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
 
-    cells = data.cells[name]
-    shown = np.ma.masked_invalid(cells)
-    mesh = axis.pcolormesh(shown, cmap=colormaps[shades], edgecolors="white", linewidth=0.8)
+    shades = LinearSegmentedColormap.from_list(name, _shades(name))
+    axis.pcolormesh(np.ma.masked_invalid(_shaded(data, name)), cmap=shades, edgecolors="white", linewidth=0.8)
     axis.set_xticks(np.arange(len(data.settings)) + 0.5, [name.replace(" ", "\n") for name in data.settings])
     axis.set_yticks(np.arange(len(data.shares)) + 0.5, [percents(share) for share in data.shares])
     axis.invert_yaxis()
     axis.grid(visible=False)
     axis.tick_params(length=0)
     axis.spines[:].set_visible(False)
-    for row, column in np.argwhere(np.isfinite(cells)):
-        axis.text(
-            column + 0.5, row + 0.5, f"{cells[row, column]:.2f}", ha="center", va="center", fontsize=8.5,
-            color=ink_on(to_hex(tuple(mesh.to_rgba(cells[row, column])))),
-        )  # fmt: skip
-    for row, column in np.argwhere(data.outside[name]):
-        axis.text(column + 0.5, row + 0.5, SHORT_OUTSIDE, ha="center", va="center", fontsize=7.5, color=INK)
+    for row, column, text, ink in _labels(data, name):
+        size = 7.5 if text == SHORT_OUTSIDE else 8.5
+        axis.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=size, color=ink)
 
 
 def heatmap_caption(data: HeatMaps) -> str:
@@ -143,15 +129,15 @@ def heatmap_figure(data: HeatMaps, caption: str) -> Interactive:
 
 
 def _map(number: int, data: HeatMaps, name: str, title: str) -> Spec:
-    colours = SHADES[name.rpartition("_")[2]]
-    cells = _shaded(data, name)
+    colours, cells = _shades(name), _shaded(data, name)
+    text = {(row, column): text for row, column, text, _ in _labels(data, name)}
     return {
         "type": "heatmap",
         "name": title,
         "x": data.settings,
         "y": [percents(share) for share in data.shares],
         "z": [plain_numbers(row) for row in cells],
-        "text": [list(map(_words, *row)) for row in zip(data.cells[name], data.outside[name], strict=True)],
+        "text": [[text.get((row, column), "") for column in range(cells.shape[1])] for row in range(len(cells))],
         "customdata": data.mixes.tolist(),
         "colorscale": [[place / (len(colours) - 1), colour] for place, colour in enumerate(colours)],
         "showscale": False,
@@ -166,27 +152,43 @@ def _map(number: int, data: HeatMaps, name: str, title: str) -> Spec:
     }
 
 
+def _shades(name: str) -> Sequence[str]:
+    return SHADES[name.rpartition("_")[2]]
+
+
 def _shaded(data: HeatMaps, name: str) -> FloatArray:
     """Return the numbers by which cells are coloured; cells outside of the study's range count as the largest."""
     return np.where(data.outside[name], np.nanmax(data.cells[name], initial=0.0), data.cells[name])
 
 
-def _numbers(number: int, data: HeatMaps, name: str) -> Spec:
-    """Return the cells' numbers, in black or white, whichever can be read on the cell's colour.
+def _labels(data: HeatMaps, name: str) -> Iterator[tuple[int, int, str, str]]:
+    """Yield row, column, text and ink of each cell with a mix.
 
-    plotly's own grey is too pale on middle shades.
+    The ink is black or white, whichever can be read on the cell's colour: plotly's own grey is too pale on middle
+    shades.
     """
-    colours, cells = SHADES[name.rpartition("_")[2]], _shaded(data, name)
-    low, high = np.nanmin(cells), np.nanmax(cells)
-    shown = [(row, column) for row, column in np.ndindex(cells.shape) if np.isfinite(cells[row, column])]
-    inks = [ink_on(_shade(float((cells[place] - low) / ((high - low) or 1.0)), colours)) for place in shown]
+    cells = _shaded(data, name)
+    low, high = np.nanmin(cells, initial=np.inf), np.nanmax(cells, initial=0.0)
+    for row, column in np.argwhere(np.isfinite(cells)).tolist():
+        text = SHORT_OUTSIDE if data.outside[name][row, column] else f"{cells[row, column]:.2f}"
+        yield (
+            row,
+            column,
+            text,
+            ink_on(_shade(float((cells[row, column] - low) / ((high - low) or 1.0)), _shades(name))),
+        )
+
+
+def _numbers(number: int, data: HeatMaps, name: str) -> Spec:
+    """Return the cells' numbers as texts over the map."""
+    rows, columns, texts, inks = zip(*_labels(data, name), strict=True)
     return {
         "type": "scatter",
         "mode": "text",
-        "x": [data.settings[column] for _, column in shown],
-        "y": [percents(float(data.shares[row])) for row, _ in shown],
-        "text": [_words(float(data.cells[name][place]), bool(data.outside[name][place])) for place in shown],
-        "textfont": {"color": inks},
+        "x": [data.settings[column] for column in columns],
+        "y": [percents(float(data.shares[row])) for row in rows],
+        "text": list(texts),
+        "textfont": {"color": list(inks)},
         "hoverinfo": "skip",
         "showlegend": False,
         **axes(number),
@@ -198,8 +200,3 @@ def _shade(place: float, colours: Sequence[str]) -> str:
     at = np.linspace(0, 1, len(colours))
     parts = ([int(each[k : k + 2], 16) for each in colours] for k in (1, 3, 5))
     return "#" + "".join(f"{round(float(np.interp(place, at, part))):02x}" for part in parts)
-
-
-def _words(value: float, beyond: bool) -> str:
-    """Return the text of a cell; empty if no mix falls in it."""
-    return SHORT_OUTSIDE if beyond else f"{value:.2f}" if np.isfinite(value) else ""

@@ -115,7 +115,7 @@ def _scored(
     """Return ``kept``, ``privacy``, ``utility`` and ``scores`` of `Samples`."""
     kept = passing(metrics, scale.constraint)
     q, u = privacy(metrics, scale.largest, scale.weights), utility(metrics, scale.largest, scale.weights)
-    scores = {}
+    scores: dict[str, FloatArray] = {}
     for name, values in (("privacy", q), ("utility", u)):
         tenth, median = np.full((2, len(metrics)), np.nan)
         tenth[kept], median[kept] = np.percentile(values[kept], (10, 50), axis=1)

@@ -65,9 +65,9 @@ def _(result: Mix) -> list[list[str]]:
     """Privacy and utility by dominant setting and its share."""
     rows = [["dominant", "share", "mixes", "privacy", "its IQR", "utility", "its IQR"]]
     for each in by_dominant(result):
-        privacy = [score_words(each.privacy), f"{each.privacy_iqr:.3f}"]
-        utility = [score_words(each.utility), f"{each.utility_iqr:.3f}"]
-        rows.append([each.id, f"{each.share:.1%}", f"{each.mixes:,}", *privacy, *utility])
+        ends = (each.privacy, each.utility)
+        scores = [text for low, middle, high in ends for text in (score_words(middle), f"{high - low:.3f}")]
+        rows.append([each.id, f"{each.share:.1%}", f"{each.rows // int(result.about['repeats']):,}", *scores])
     return first_rows(rows)
 
 
