@@ -97,7 +97,8 @@ def test_states_are_drawn_with_their_signs_on_a_plain_axis() -> None:
     rng = np.random.default_rng(5)
     values = np.concatenate([rng.normal(6, 8, 20_000), [3e-17, 41.0], np.zeros(50)])
     data = picture_data(of_quantity(series("a", values.tolist(), step=60_000_000), "temperatures"))
-    edges = np.append(data.sizes - data.widths / 2, data.sizes[-1] + data.widths[-1] / 2)
+    half = np.diff(data.sizes[:2]) / 2
+    edges = np.append(data.sizes - half, data.sizes[-1] + half)
     wanted = np.histogram(values, edges)[0] / len(values)
     assert -25 < edges[0] < -15
     assert 27 < edges[-1] < 37

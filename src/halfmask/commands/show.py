@@ -34,9 +34,11 @@ class Show(Options):
     aggregate: Literal["auto", "sum", "mean"] = "auto"
 
     def save(self, made: "Profile", path: Path) -> None:
-        from halfmask.profiles.show import draw_profile
+        from halfmask.figures.readings_overview import readings_plot
+        from halfmask.figures.style import save
+        from halfmask.profiles.show import picture_data
 
-        draw_profile(made, path, self.aggregate)
+        save(readings_plot(picture_data(made, self.aggregate)).draw(), path)
 
 
 @command(Show, group="Measure")

@@ -19,7 +19,7 @@ from halfmask.figures.interactive import (
 )
 from halfmask.figures.style import PANEL, QUIET, Axes, Figure, legend_above, short_number, subplots
 
-Shape = Literal["line", "points", "both"]
+Shape = Literal["line", "points", "both", "bars"]
 Ends = tuple[Any, Any]
 SYMBOLS = {"o": "circle", "s": "square-open", "^": "triangle-up-open", "D": "diamond-open"}
 """Markers by matplotlib's letter, as plotly calls them; open ones are not filled."""
@@ -37,7 +37,7 @@ class PlotAxis:
     title: str
     log: bool = False
     limits: tuple[float | None, float | None] | None = None
-    ticks: Mapping[float, str] | None = None
+    ticks: Mapping[Any, str] | None = None
     more: Mapping[str, Any] = field(default_factory=dict)
     whole: bool = False
 
@@ -67,7 +67,7 @@ class PlotAxis:
 
 @dataclass(frozen=True)
 class Mark:
-    """A line, single points, or both.
+    """A line, single points, or both; or bars, whose width is ``size`` on the axis.
 
     ``look``    colour, dashes and width, as `style.look` has them
     ``hover``   plotly's template of the text shown on hovering; ``told`` is its customdata, one entry per point
@@ -97,6 +97,9 @@ class Mark:
 
     def draw(self, axes: Axes) -> None:
         """Draw the mark with matplotlib."""
+        if self.shape == "bars":
+            axes.bar(self.x, self.y, width=self.size, color=self.look["color"])
+            return
         how = {"label": (self.name if self.label is None else self.label) or "_", **self.look}
         if self.around:
             axes.fill_between(self.x, *self.around, color=self.look["color"], alpha=0.2, linewidth=0)
@@ -117,16 +120,19 @@ class Mark:
 
     def traces(self, subplot: int, *, listed: bool) -> list[Spec]:
         """Return the mark's traces for plotly; ``listed`` says whether the legend lists it."""
-        mode = {"line": "lines", "points": "markers", "both": "lines+markers"}[self.shape]
-        made = line_trace(
-            subplot, self.name, plain_numbers(self.x), plain_numbers(self.y), self.look, self.hover, showlegend=listed
-        )
+        mode = {"line": "lines", "points": "markers", "both": "lines+markers", "bars": ""}[self.shape]
+        dates = np.asarray(self.x).dtype.kind == "M"
+        x = np.asarray(self.x).astype(str).tolist() if dates else plain_numbers(self.x)
+        made = line_trace(subplot, self.name, x, plain_numbers(self.y), self.look, self.hover, showlegend=listed)
         made["mode"] = mode + "+text" * bool(self.texts)
         if not self.hover:
             made["hoverinfo"] = "skip"
         if self.told is not None:
             made["customdata"] = list(self.told)
-        if self.shape != "line":
+        if self.shape == "bars":
+            made = {name: made[name] for name in made if name not in ("mode", "line")}
+            made |= {"type": "bar", "width": self.size, "marker": {"color": self.look["color"]}}
+        elif self.shape != "line":
             made["marker"] = {"symbol": SYMBOLS[self.marker], "size": 1.5 * self.size, "color": self.look["color"]}
             made["marker"] |= {"line": {"width": 2}} if self.marker != "o" else {}
         if self.texts:
@@ -189,7 +195,8 @@ class Plot:
 
     def draw(self) -> Figure:
         """Draw the figure with matplotlib."""
-        with subplots(len(self.subplots), self.inches, self.share) as (figure, all_axes):
+        drawing = subplots(len(self.subplots), self.inches, self.share)
+        with np.errstate(over="ignore", invalid="ignore"), drawing as (figure, all_axes):
             for axes, each in zip(all_axes, self.subplots, strict=True):
                 each.draw(axes)
         return figure
@@ -218,7 +225,7 @@ class Plot:
             if each.level is not None
         ]
         axes = [SubplotSpec(each.title, each.x.spec(), each.y.spec()) for each in self.subplots]
-        return interactive(caption, traces, axes, height=self.pixels, shapes=levels)
+        return interactive(caption, traces, axes, height=self.pixels, shapes=levels, legend=bool(first))
 
 
 def score_scale(title: str) -> PlotAxis:

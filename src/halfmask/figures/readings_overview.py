@@ -1,48 +1,69 @@
 """An overview of the data: the sizes of readings, and the totals over time."""
 
+import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from halfmask.arrays import IntArray
-from halfmask.figures.interactive import Interactive, SubplotSpec, axes, axis, interactive, line_trace, plain_numbers
-from halfmask.figures.style import PALETTE, Figure, plain_log, subplots
+from halfmask.figures.interactive import Interactive
+from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot
+from halfmask.figures.style import PALETTE
 from halfmask.figures.wording import in_unit, summed
 from halfmask.profiles.show import ProfilePicture
 
 DATES = 4
+DECADES = 6
 LONG = 400
 MOST_PERIODS = 2000
+DRAWABLE = 1e300  # an axis must still reach beyond it
 
 
-def draw_readings(data: ProfilePicture) -> Figure:
-    """Draw two subplots: the sizes of readings (on a logarithmic axis if readings add up) and each period's total."""
-    with np.errstate(over="ignore", invalid="ignore"), subplots(2, height=2.8) as (figure, (left, right)):
-        left.bar(data.sizes, data.shares * 100, width=data.widths, color=PALETTE[0])
-        left.set(
-            title=data.title,
-            xlabel=in_unit(data.axis, data.unit),
-            ylabel="share of readings (%)",
-        )
-        if len(data.sizes) and not data.mean:
-            plain_log(left)
-        right.plot(data.periods, data.totals, color=PALETTE[1], linewidth=1.3 if len(data.periods) < LONG else 0.6)
-        right.set_xticks(*_dates(data.periods))
-        right.set(title=f"{data.of_a_period} of each period", ylabel=over_time(data))
-        right.yaxis.set_major_formatter("{x:,.6g}")
-    return figure
+def readings_plot(data: ProfilePicture) -> Plot:
+    """Return two subplots: the sizes of readings (their logarithms if readings add up) and each period's total.
+
+    Logarithms are on a plain axis, because a logarithmic one fails next to the largest double.
+    """
+    places = data.sizes if data.mean else np.log10(data.sizes)
+    ends = (math.floor(places[0]), math.ceil(places[-1])) if len(places) and not data.mean else None
+    width = (float(np.diff(data.sizes[:2]).sum()) or 1.0) if data.mean else math.log10(2) / 4  # quarters of an octave
+    sizes = Mark(
+        "", places, data.shares * 100, {"color": PALETTE[0]}, "around %{customdata}: %{y:.2f} % of readings",
+        [f"{each:.3g}" for each in data.sizes], shape="bars", size=width,
+    )  # fmt: skip
+    times = data.periods.astype("datetime64[us]").astype("datetime64[s]")
+    totals = Mark(
+        "", times, np.clip(data.totals, -DRAWABLE, DRAWABLE),
+        {"color": PALETTE[1], "linewidth": 1.3 if len(times) < LONG else 0.6},
+        f"%{{x}}<br>{data.of_a_period.lower()} %{{y:,.6g}}",
+    )  # fmt: skip
+    unit = in_unit("mean of all readings", data.unit) if data.mean else summed("sum of all readings", data.unit)
+    size = PlotAxis(in_unit(data.axis, data.unit), ticks=_decades(*ends) if ends else None, limits=ends)
+    # plotly finds dates for its ticks itself
+    time = PlotAxis("", ticks=_dates(times), more={"type": "date", "tickvals": None, "ticktext": None})
+    return Plot(
+        [
+            Subplot(data.title, size, PlotAxis("share of readings (%)"), [sizes], legend=""),
+            Subplot(
+                f"{data.of_a_period} of each period", time, PlotAxis(unit, more={"tickformat": ".3~s"}), [totals],
+                legend="",
+            ),
+        ],
+        inches=2.8, pixels=270,
+    )  # fmt: skip
 
 
-def over_time(data: ProfilePicture) -> str:
-    """Return the label of the axis of totals or means."""
-    mean = in_unit("mean of all readings", data.unit)
-    return mean if data.mean else summed("sum of all readings", data.unit)
+def _decades(first: int, last: int) -> dict[float, str]:
+    """Return ticks at some powers of ten, by their exponent."""
+    powers = range(first, last + 1, -(-(last - first) // DECADES) or 1)
+    return {power: f"{10.0**power:,g}" if abs(power) < DECADES else f"1e{power}" for power in powers}
 
 
-def _dates(periods: IntArray) -> tuple[IntArray, list[str]]:
-    """Return a few evenly spaced periods and their labels; any span works, from minutes to centuries."""
-    shown = periods[np.unique(np.linspace(0, len(periods) - 1, DATES).round().astype(int))]
-    return shown, [str(moment) for moment in shown.astype("datetime64[us]").astype("datetime64[D]")]
+def _dates(times: npt.NDArray[np.datetime64]) -> dict[Any, str]:
+    """Return a few evenly spaced times and their dates; any span works, from minutes to centuries."""
+    shown = times[np.unique(np.linspace(0, len(times) - 1, DATES).round().astype(int))]
+    return dict(zip(shown, shown.astype("datetime64[D]").astype(str).tolist(), strict=True))
 
 
 def readings_caption(data: ProfilePicture) -> str:
@@ -56,37 +77,8 @@ def readings_caption(data: ProfilePicture) -> str:
 
 
 def readings_figure(data: ProfilePicture, caption: str) -> Interactive:
-    """Return the interactive figure: the distribution of the sizes of readings, and each period's total.
-
-    The axis of sizes is logarithmic if readings add up. Of very many periods, evenly spaced ones are drawn, and the
-    caption says how many.
-    """
+    """Return the interactive figure; of very many periods, evenly spaced ones are drawn, and the caption says so."""
     thin = np.unique(np.linspace(0, len(data.periods) - 1, MOST_PERIODS).round().astype(int))
     if len(thin) < len(data.periods):
         caption += f" {len(thin):,} of {len(data.periods):,} periods are drawn, evenly spaced."
-    times = [str(moment) for moment in data.periods[thin].astype("datetime64[us]").astype("datetime64[s]")]
-    sizes = {
-        "type": "bar", "x": plain_numbers(data.sizes), "y": plain_numbers(data.shares * 100), "showlegend": False,
-        "width": plain_numbers(data.widths), "marker": {"color": PALETTE[0]},
-        "hovertemplate": "around %{x:.3g}: %{y:.2f} % of readings<extra></extra>", **axes(0),
-    }  # fmt: skip
-    look = {"color": PALETTE[1]}
-    what = data.of_a_period.lower()
-    totals = line_trace(
-        1, what, times, plain_numbers(data.totals[thin]), look, f"%{{x}}<br>{what} %{{y:,.6g}}", showlegend=False
-    )
-    totals["line"]["width"] = 1.3
-    scale: dict[str, Any] = {} if data.mean else {"type": "log", "dtick": 1}
-    made = [
-        SubplotSpec(
-            data.title,
-            axis(in_unit(data.axis, data.unit), tickformat=",.6~g", **scale),
-            axis("share of readings (%)"),
-        ),
-        SubplotSpec(
-            f"{data.of_a_period} of each period",
-            axis("", type="date"),
-            axis(over_time(data), tickformat=".3~s"),
-        ),
-    ]
-    return interactive(caption, [sizes, totals], made, height=270, legend=False)
+    return readings_plot(replace(data, periods=data.periods[thin], totals=data.totals[thin])).interactive(caption)

@@ -244,7 +244,7 @@ FIGURES = (
         "readings", "The readings", "data",
         lambda inputs: replace(picture_data(inputs.profile), unit=inputs.unit)
         if inputs.profile and inputs.profile.readings else None,
-        readings_overview.readings_caption, readings_overview.draw_readings,
+        readings_overview.readings_caption, partial(_drawn, readings_overview.readings_plot),
         lambda data, caption, _: readings_overview.readings_figure(data, caption),
     ),
 )  # fmt: skip

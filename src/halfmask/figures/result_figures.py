@@ -8,7 +8,7 @@ from halfmask.choice.mix import Mix
 from halfmask.errors import OptionError
 from halfmask.evaluation.study import Study
 from halfmask.figures.heatmaps import draw_heatmaps, heatmap_data
-from halfmask.figures.readings_overview import draw_readings
+from halfmask.figures.readings_overview import readings_plot
 from halfmask.figures.score_and_attacks import protection_data, protection_plot
 from halfmask.figures.study_samples import samples_of
 from halfmask.figures.style import Figure, line_style, subplots
@@ -26,7 +26,7 @@ def draw_result(result: Any) -> Figure:
 
 @draw_result.register(Profile)
 def _(result: Profile) -> Figure:
-    return draw_readings(picture_data(result))
+    return readings_plot(picture_data(result)).draw()
 
 
 @draw_result.register(Study)

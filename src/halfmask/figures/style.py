@@ -163,13 +163,6 @@ def legend_above(axes: Axes, title: str = "", columns: int = 8) -> None:
     )  # fmt: skip
 
 
-def plain_log(axis: Axes) -> None:
-    """Make the x axis logarithmic, with a tick per decade as a plain number: easier to read than powers."""
-    axis.set_xscale("log")
-    axis.minorticks_off()
-    axis.xaxis.set_major_formatter("{x:,g}")
-
-
 def short_number(value: float, _: object = None) -> str:
     """Write a tick: 12,000, or 3 M for millions."""
     return f"{value / 1e6:,g} M" if abs(value) >= 1e6 else f"{value:,.6g}"
@@ -200,9 +193,9 @@ MENU_LOOK: dict[str, Any] = {"color": PALETTE[2], "linestyle": "-"}
 
 
 def save(figure: Figure, path: str | Path) -> Path:
-    """Write a figure on white, without a date. The kind of file follows from the name."""
+    """Write a figure on white, without a date. The kind of file follows from the name; PNG if it says none."""
     target = Path(path)
-    kind = target.suffix.lstrip(".").lower()
+    kind = target.suffix.lstrip(".").lower() or "png"
     if kind not in FORMATS:
         raise OptionError(f"{target}: figures are drawn as {', '.join(FORMATS)}, not as '{kind}'", kind="format")
     with styled(), whole_file(target) as temporary:

@@ -3,14 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
-from halfmask.errors import OptionError
-from halfmask.files import whole_file
 from halfmask.profiles.bins import BINS_PER_OCTAVE, SMALLEST, edge
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.quality import accounts, advice, quality, quantiles
@@ -19,13 +16,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
-DRAWN = ("png", "svg", "pdf")
 Drawn = Literal["auto", "sum", "mean"]
 """The aggregate of each period that is drawn; auto is the one that suits the readings."""
 TINY = 1e-3
 """The share of readings at the end of an axis that is not drawn."""
 CELLS = 40
-DRAWABLE = 1e300  # an axis must still reach beyond it
 
 
 @dataclass(frozen=True)
@@ -42,11 +37,6 @@ class ProfilePicture:
     totals: FloatArray
     unit: str = ""
     mean: bool = False
-
-    @property
-    def widths(self) -> FloatArray:
-        """Return the widths of the bars at ``sizes``."""
-        return np.full(len(self.sizes), np.diff(self.sizes[:2]).sum()) if self.mean else self.sizes * (2**0.25 - 1)
 
     @property
     def of_a_period(self) -> str:
@@ -190,44 +180,3 @@ def bars(values: FloatArray, width: int, height: int) -> list[str]:
     eighths = np.clip(np.round(values / top * height * 8), 0, height * 8).astype(int)
     levels = [np.clip(eighths - 8 * row, 0, 8) for row in range(height - 1, -1, -1)]
     return ["".join(BLOCKS[level] for level in line).rstrip() for line in levels]
-
-
-def draw_profile(profile: Profile, path: str | Path, aggregate: Drawn = "auto") -> None:
-    """Draw the picture to a file, whose kind follows from its name (.png, .svg, .pdf)."""
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
-
-    kind = Path(path).suffix.lstrip(".").lower() or "png"
-    if kind not in DRAWN:
-        raise OptionError(f"{path}: pictures are drawn as {', '.join(DRAWN)}, not as {kind}")
-    data = picture_data(profile, aggregate)
-    figure = Figure(figsize=(10, 4), layout="constrained", dpi=144)
-    left, right = figure.subplots(1, 2)
-    if data.mean:
-        left.bar(data.sizes, data.shares * 100, width=data.widths, color="#0072B2")
-    else:
-        # Logarithms on a plain axis: a logarithmic one fails next to the largest double.
-        left.bar(np.log10(data.sizes), data.shares * 100, width=np.log10(2) / 4, color="#0072B2")
-        left.xaxis.set(major_locator=MaxNLocator(integer=True), major_formatter=lambda x, _: f"$10^{{{x:g}}}$")
-    unit = f" ({data.unit})" if data.mean and data.unit else ""
-    left.set(xlabel=f"{data.axis}{unit}", ylabel="share of readings (%)", title=data.title)
-    totals = np.clip(np.nan_to_num(data.totals), -DRAWABLE, DRAWABLE)
-    right.plot(data.periods.astype("datetime64[us]"), totals, color="#D55E00", linewidth=1.2)
-    right.set(
-        xlabel=f"{profile.period.text}",
-        ylabel=f"mean of all readings{unit}" if data.mean else "sum of all readings",
-        title=f"{data.of_a_period} of each {profile.period.text}",
-    )
-    right.tick_params(axis="x", rotation=30)
-    for axes in (left, right):
-        axes.grid(alpha=0.3)
-        axes.spines[["top", "right"]].set_visible(False)
-    found = quality(profile)
-    figure.suptitle(f"{found['readings']:,} readings of {found['users']:,} users, {found['first']} to {found['last']}")
-    with whole_file(path) as temporary:
-        figure.savefig(temporary, format=kind, metadata=_undated(kind))
-
-
-def _undated(kind: str) -> dict[str, Any]:
-    """Return metadata without a date, so that equal profiles give equal bytes."""
-    return {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
