@@ -5,6 +5,10 @@ from functools import lru_cache
 
 Instant = int
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+SECOND = 1_000_000
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
 _TICK = timedelta(microseconds=1)
 
 

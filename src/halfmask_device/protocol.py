@@ -15,11 +15,13 @@ from typing import Any, Literal, NamedTuple
 from halfmask_device.errors import HalfmaskError, InputError
 from halfmask_device.instants import Instant, parse_instant
 from halfmask_device.lattice import Lattice
-from halfmask_device.setting import DeviceSetting, law
+from halfmask_device.setting import READING, SPLIT, TOTAL, DeviceSetting, law
 
 MOST_SETTINGS = 100
 MOST_WRITTEN = 10_000
 """Most settings on a menu, and most characters of one setting: a tabulated law is long."""
+MOST_READINGS = 10**9
+"""Most readings that a device may be expected to have in a period."""
 _DECIMAL = re.compile(r"-?(0|[1-9]\d{0,29})(\.\d{1,30})?", re.ASCII)
 
 Status = Literal["accepted", "known", "refused"]
@@ -102,10 +104,12 @@ class Cell(NamedTuple):
 class CampaignTerms:
     """A consumer's offer of a campaign.
 
-    ``menu``             maps ids to settings
-    ``least_producers``  smallest cohort that is published
-    ``begins``, ``ends`` instants; not part of the terms
-    ``offer``            the whole offer as it was read
+    ``menu``               maps ids to settings
+    ``least_producers``    smallest cohort that is published
+    ``begins``, ``ends``   instants; not part of the terms
+    ``release``            whether devices mask each "reading" or the "total" of each period
+    ``readings_expected``  number of readings that a device has in a period; None if it is not stated
+    ``offer``              the whole offer as it was read
 
     Its `terms` cannot change for producers who joined; a device pins their hash, `terms_hash`.
     """
@@ -121,6 +125,8 @@ class CampaignTerms:
     live: bool
     begins: int
     ends: int
+    release: str = READING
+    readings_expected: int | None = None
     offer: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -140,16 +146,21 @@ class CampaignTerms:
             raise MessageError("ends", "is not after begins")
         lattice = _lattice(body.get("lattice"))
         words = {name: _text(body, name) for name in ("unit", "period", "time_zone", "purpose")}
-        menu = _menu(body.get("menu"), lattice)
+        release, expected = _release(body)
+        menu = _menu(body.get("menu"), lattice, release)
         return cls(
             lattice, menu, **words, least_producers=least, keep_reports=keep, live=live, begins=begins, ends=ends,
-            offer=body,
+            release=release, readings_expected=expected, offer=body,
         )  # fmt: skip
 
     def terms(self) -> dict[str, Any]:
-        """Return the terms in canonical form: settings as parsed, decimals with the digits of the step."""
+        """Return the terms in canonical form: settings as parsed, decimals with the digits of the step.
+
+        Only terms of totals say what is released.
+        """
         lattice = {"step": self.lattice.step, "low": self.lattice.low, "high": self.lattice.high}
-        return {
+        totals = {"release": self.release, "readings_expected": self.readings_expected}
+        return (totals if self.release == TOTAL else {}) | {
             "keep_reports": self.keep_reports,
             "lattice": lattice,
             "least_producers": self.least_producers,
@@ -205,8 +216,23 @@ def _same_lattice(step: str, low: str, high: str) -> Lattice:
     return Lattice(step, low, high)
 
 
-def _menu(plain: object, lattice: Lattice) -> dict[str, str]:
-    """Return the settings by id; each must be one whose noise a device can draw on the lattice."""
+def _release(body: Mapping[str, Any]) -> tuple[str, int | None]:
+    """Return what a campaign's devices mask, and the number of readings per period, which totals need."""
+    release, expected = body.get("release", READING), body.get("readings_expected")
+    if release not in (READING, TOTAL):
+        raise MessageError("release", f"is neither {READING} nor {TOTAL}")
+    if expected is not None and (type(expected) is not int or not 1 <= expected <= MOST_READINGS):
+        raise MessageError("readings_expected", f"is not a whole number from 1 to {MOST_READINGS}")
+    if expected is None and release == TOTAL:
+        raise MessageError("readings_expected", "is missing: say how many readings a device has in a period, like 48")
+    return release, expected
+
+
+def _menu(plain: object, lattice: Lattice, release: str) -> dict[str, str]:
+    """Return the settings by id.
+
+    Each must have the campaign's release, and noise that a device can draw on the lattice.
+    """
     entries = _object(plain, "menu").get("settings")
     if not isinstance(entries, list) or not 1 <= len(entries) <= MOST_SETTINGS:
         raise MessageError("menu", f"needs a list of 1 to {MOST_SETTINGS} settings")
@@ -222,5 +248,11 @@ def _menu(plain: object, lattice: Lattice) -> dict[str, str]:
             law(setting, lattice.unit)
         except HalfmaskError as error:
             raise MessageError(place, "is a setting whose noise a device cannot draw on this lattice") from error
+        if setting.release == SPLIT:
+            raise MessageError(place, "is a split setting, which this version does not offer yet: take @total")
+        if setting.release != release:
+            raise MessageError(
+                place, f"masks each {setting.release}, but the campaign's release is {release}: they must be the same"
+            )
         menu[id] = setting.text
     return menu

@@ -97,17 +97,20 @@ def day_of(text: str) -> int:
     return date.fromisoformat(text).toordinal() - _EPOCH
 
 
-def _zone(name: str) -> tzinfo:
+def time_zone(name: str) -> tzinfo:
     """Return the time zone of a name. Raise a KeyError or a ValueError if the device does not have it."""
     from zoneinfo import ZoneInfo  # here, since masking without a campaign does not need it
 
-    return ZoneInfo(name)
+    try:
+        return ZoneInfo(name)
+    except OSError as error:  # a folder of zones, such as Europe
+        raise KeyError(name) from error
 
 
 def aligned(when: int, zone: str, minutes: int) -> bool:
     """Return whether an instant is a whole multiple of ``minutes`` after the hour, in the campaign's time zone."""
     try:
-        local = at(when).astimezone(_zone(zone))
+        local = at(when).astimezone(time_zone(zone))
     except (KeyError, ValueError):
         local = at(when)  # no time zones on this device: UTC here, and the service checks again
     return not (local.minute % minutes or local.second or local.microsecond)
@@ -134,7 +137,7 @@ def _local(found: datetime, zone: str | None, place: str) -> datetime:
             place=place.partition(":")[0],
         )
     try:
-        of = _zone(zone)
+        of = time_zone(zone)
     except (KeyError, ValueError) as error:
         raise ReadingError(
             f"{place} has no offset, and this device has no time zones: add one, like Z",

@@ -8,8 +8,8 @@ import pytest
 
 from halfmask.service.campaign import Campaign, LatticeNoise, check_campaign
 from halfmask.service.cells import Cells, merge
-from halfmask.service.clock_and_periods import Calendar
 from halfmask.service.estimates import estimates, period_entry, total_noise, weighted_mean
+from halfmask_device.campaign_calendar import Calendar
 from halfmask_device.instants import instant_text
 from halfmask_device.protocol import Cell
 from tests.service.world import CAMPAIGN, World, instant
@@ -225,6 +225,22 @@ def test_more_is_given_on_request_alone(world: World) -> None:
         ("month", "Asia/Kolkata", "2026-02-28T18:30:00Z", "2026-03", "2026-02-28T18:30:00Z", "2026-03-31T18:30:00Z"),
         ("year", "UTC", "2026-12-31T23:59:59.999999Z", "2026", "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z"),
         (
+            "half_hour",
+            "Asia/Kathmandu",  # 5:45 ahead: half-hours are those of UTC
+            "2026-10-25T01:44:59.999999Z",
+            "2026-10-25T0130Z",
+            "2026-10-25T01:30:00Z",
+            "2026-10-25T02:00:00Z",
+        ),
+        (
+            "quarter_hour",
+            "Europe/Dublin",
+            "2026-10-25T00:45:00Z",
+            "2026-10-25T0045Z",
+            "2026-10-25T00:45:00Z",
+            "2026-10-25T01:00:00Z",
+        ),
+        (
             "hour",
             "Europe/Dublin",
             "2026-10-25T01:30:00Z",
@@ -244,7 +260,7 @@ def test_periods_are_cut_in_the_campaigns_zone(
     assert calendar.named(key + "x") is None
 
 
-@pytest.mark.parametrize("kind", ["hour", "day", "week", "month"])
+@pytest.mark.parametrize("kind", ["quarter_hour", "half_hour", "hour", "day", "week", "month"])
 @pytest.mark.parametrize("zone", ["Europe/Dublin", "Pacific/Apia", "America/Havana", "Australia/Lord_Howe"])
 def test_periods_partition_time(kind: str, zone: str) -> None:
     calendar = Calendar(kind, zone)

@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 
-from halfmask.service.clock_and_periods import DAY, MINUTE
 from halfmask.service.serve import initialise
 from halfmask.service.storage.sql_store import Store, StoreGoneError, Transaction, open_store
-from halfmask_device.instants import Instant, instant_text
+from halfmask_device.instants import DAY, MINUTE, Instant, instant_text
 from tests.service.world import Clock, World, instant, sqlite_url
 
 BEGINS = instant("2026-11-15T00:00:00Z")

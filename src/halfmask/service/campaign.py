@@ -11,15 +11,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
+from zoneinfo import available_timezones
 
 from halfmask.errors import SettingError
-from halfmask.service.clock_and_periods import DAY, LATEST, MINUTE, Calendar, Span
+from halfmask.service.clock import LATEST
 from halfmask.service.refusal import unfit
 from halfmask.service.storage.campaign_rows import UPSTREAM
-from halfmask_device.instants import Instant, parse_instant
+from halfmask_device.campaign_calendar import KINDS, Calendar, Span
+from halfmask_device.instants import DAY, MINUTE, Instant, parse_instant
 from halfmask_device.lattice import Lattice
 from halfmask_device.protocol import CampaignTerms, MessageError
-from halfmask_device.setting import FURTHEST, DeviceSetting, law
+from halfmask_device.setting import FURTHEST, READING, TOTAL, DeviceSetting, law
 
 if TYPE_CHECKING:
     from halfmask.arrays import FloatArray
@@ -72,6 +74,8 @@ def check_reach(noise: LatticeNoise, ends: tuple[int, int]) -> None:
 MOST_MONEY = 2**53
 MOST_PERIODS = 100_000
 DEFAULTS: dict[str, Any] = {
+    "release": READING,
+    "readings_expected": None,
     "period": "day",
     "time_zone": "UTC",
     "grace_minutes": 60,
@@ -89,6 +93,7 @@ REQUIRED = ("name", "purpose", "unit", "lattice", "begins", "ends", "menu")
 JOIN = ("open", "invitation")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _ID = re.compile(r"[A-Za-z0-9_.-]{1,32}", re.ASCII)
+_zones = lru_cache(maxsize=1)(available_timezones)
 
 
 @dataclass(frozen=True)
@@ -144,6 +149,11 @@ class Campaign:
         return {name: (low - noise.furthest, high + noise.furthest) for name, noise in self.noises.items()}
 
     @property
+    def totals(self) -> bool:
+        """Return whether producers report the totals of their periods, and not their readings."""
+        return bool(self.terms.get("release", READING) == TOTAL)
+
+    @property
     def shared(self) -> bool:
         """Return whether this node sends its cells to other nodes."""
         return self.peered or self.consumer == UPSTREAM
@@ -194,6 +204,7 @@ def check_campaign(plain: Any) -> dict[str, Any]:
     _check_times(terms)
     check_whole(terms["least_producers"], "least_producers", 1, 10**9)
     ids = _check_menu(_as_devices_read_it(terms))
+    _check_period_bounds(terms)
     terms["rewards"] = check_rewards(terms["rewards"], ids)
     check_whole(terms["budget"], "budget", 0, MOST_MONEY)
     if terms["join"] not in JOIN:
@@ -251,10 +262,21 @@ def _check_times(terms: dict[str, Any]) -> None:
         raise unfit("every_minutes", "every_minutes must divide an hour, like 15, 30 or 60")
     for name in ("period", "time_zone"):
         check_text(terms[name], name, 64)
-    calendar = Calendar(terms["period"], terms["time_zone"])
-    span = calendar.span_of(begins)
+    if terms["period"] not in KINDS:
+        raise unfit("period", f"the period must be one of {', '.join(KINDS)}")
+    if terms["time_zone"] not in _zones():
+        raise unfit("time_zone", "the time zone must be a name of the IANA database, like Europe/Dublin")
+    span = Calendar(terms["period"], terms["time_zone"]).span_of(begins)
     if (ends - begins) // min(span.ends - span.begins, DAY * 20) > MOST_PERIODS:
         raise unfit("period", f"the campaign would have more than {MOST_PERIODS} periods: take a longer one")
+
+
+def _check_period_bounds(terms: dict[str, Any]) -> None:
+    """Refuse a campaign of totals that begins or ends within a period: its total would be cut off."""
+    calendar = Calendar(terms["period"], terms["time_zone"])
+    for name in ("begins", "ends") if terms["release"] == TOTAL else ():
+        if not calendar.begins_at(_instant(terms, name)):
+            raise unfit(name, f"{name} must be the first instant of a {terms['period']} in {terms['time_zone']}")
 
 
 def _check_menu(read: CampaignTerms) -> set[str]:

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from halfmask.service.campaign import Campaign
 from halfmask.service.cells import Cells, count_reports, merge, plain_cells, read
-from halfmask.service.clock_and_periods import DAY, SECOND, Span
 from halfmask.service.estimates import period_entry, withheld_entry
 from halfmask.service.refusal import Refusal, not_found, unfit
 from halfmask.service.storage.period_rows import ClosedRow, KnownRow
 from halfmask.service.storage.sql_store import Transaction
 from halfmask.service.storage.tables import Plain
-from halfmask_device.instants import Instant
+from halfmask_device.campaign_calendar import Span
+from halfmask_device.instants import DAY, SECOND, Instant
 
 SETTLED = 10 * SECOND
 OWN = ""

@@ -7,7 +7,6 @@ from typing import Any
 from halfmask.service.campaign import Campaign, check_campaign, check_rewards, check_whole
 from halfmask.service.campaign_periods import chosen, close_on_request, closed_of, periods, shut, with_smoothed
 from halfmask.service.cells import check_cells, plain_cells
-from halfmask.service.clock_and_periods import Span
 from halfmask.service.estimates import parse_question
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
 from halfmask.service.report_decisions import book_reversal
@@ -15,6 +14,7 @@ from halfmask.service.request import Call, Request, new_name, parse_json
 from halfmask.service.storage.campaign_rows import UPSTREAM, EntryRow
 from halfmask.service.storage.sql_store import Transaction
 from halfmask.service.storage.tables import Plain
+from halfmask_device.campaign_calendar import Span
 from halfmask_device.instants import instant_text
 
 ALWAYS = -(2**62)

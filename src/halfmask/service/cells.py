@@ -65,7 +65,10 @@ def check_cells(value: Any, campaign: "Campaign") -> Cells:
     """Return the cells that a node sent. Refuse cells that no plausible reports could have."""
     if not isinstance(value, dict) or value.keys() - campaign.noises.keys():
         raise unfit("periods", "the cells of a period must be an object from the menu's ids to cells")
-    return {setting: _check_cell(each, campaign.plausible[setting]) for setting, each in sorted(value.items())}
+    cells = {setting: _check_cell(each, campaign.plausible[setting]) for setting, each in sorted(value.items())}
+    if campaign.totals and any(cell.reports != cell.producers for cell in cells.values()):
+        raise unfit("periods", "a producer has one total in a period: reports and producers must be the same")
+    return cells
 
 
 def _check_cell(value: Any, plausible: tuple[int, int]) -> Cell:

@@ -4,6 +4,9 @@ A report is m = s + K: the reading on the lattice plus noise of a known, symmetr
 the sum of readings without bias, with variance sum_s n_s Var K_s. The interval is about the readings that were shared
 by those who reported. It says nothing about anyone else. Estimates that assume more than the reports show are computed
 only on request, and name their assumptions (`PeriodQuestion`).
+
+In a campaign of totals, each "reading" here is a producer's total of the period: the sum is over the producers' totals,
+and mean and variance are of totals.
 """
 
 import math
@@ -19,6 +22,7 @@ from halfmask.service.refusal import unfit
 from halfmask.service.storage.period_rows import ClosedRow
 from halfmask.service.storage.tables import Plain
 from halfmask_device.protocol import Cell
+from halfmask_device.setting import TOTAL
 
 COVERAGE = 0.95
 NORMAL = 1.959963984540054
@@ -259,7 +263,10 @@ def weighted_mean(campaign: Campaign, cells: Cells) -> Plain:
 
 
 def period_entry(campaign: Campaign, key: str, state: str, cells: Cells) -> Plain:
-    """Return a period as the consumer sees it. Below the least cohort only its name and state are shown."""
+    """Return a period as the consumer sees it. Below the least cohort only its name and state are shown.
+
+    A period of totals says so, because its mean and variance are of totals.
+    """
     total = total_cell(cells)
     if total.producers < campaign.least:
         return withheld_entry(key, state, f"fewer than {campaign.least} producers")
@@ -273,6 +280,7 @@ def period_entry(campaign: Campaign, key: str, state: str, cells: Cells) -> Plai
         **estimates(campaign, cells, closed=state == "closed"),
         "smoothed": None,
         "withheld": None,
+        **({"release": TOTAL} if campaign.totals else {}),
     }
 
 

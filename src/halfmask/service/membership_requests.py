@@ -5,12 +5,11 @@ from typing import Any
 from halfmask.service import snapshots
 from halfmask.service.campaign import Campaign, check_text, check_whole
 from halfmask.service.campaign_periods import shut
-from halfmask.service.clock_and_periods import DAY
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
 from halfmask.service.request import Call, digest, issue, new_name, new_secret
 from halfmask.service.storage.identity_rows import ProducerRow, Role
 from halfmask.service.storage.tables import Plain
-from halfmask_device.instants import Instant, instant_text, parse_instant
+from halfmask_device.instants import DAY, Instant, instant_text, parse_instant
 
 MOST_INVITATIONS = 10_000
 

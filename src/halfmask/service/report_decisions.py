@@ -10,13 +10,13 @@ from itertools import repeat
 from halfmask.service import snapshots
 from halfmask.service.campaign import Campaign
 from halfmask.service.campaign_periods import shut
-from halfmask.service.clock_and_periods import Span
 from halfmask.service.refusal import Refusal, forbidden, unauthenticated
 from halfmask.service.storage.campaign_rows import EntryRow
 from halfmask.service.storage.identity_rows import Identity
 from halfmask.service.storage.report_rows import ReportTuple
 from halfmask.service.storage.sql_store import Transaction
 from halfmask.service.storage.tables import Plain
+from halfmask_device.campaign_calendar import Span
 from halfmask_device.instants import Instant
 from halfmask_device.protocol import ReportResult, Status
 
@@ -131,7 +131,8 @@ class _Batch:
         self.schedule = tx.schedule(campaign.key)
         self.keeps = campaign.keeps
         self.begins, self.ends, self.skew = campaign.begins, campaign.ends, campaign.skew
-        self.plausible, self.span_of, self.every = campaign.plausible, campaign.calendar.span_of, campaign.every
+        self.plausible, self.every = campaign.plausible, campaign.every
+        self.totals, self.calendar = campaign.totals, campaign.calendar
         self.periods: dict[str, _Period] = {}
         self.standing: dict[int, dict[Instant, tuple[int, str, int]]] = {}
         self.rows: list[ReportTuple] = []
@@ -152,24 +153,24 @@ class _Batch:
     def _first(self, post: Post) -> _Period | Found:
         """Return the period of all reports; if it is not one, for each report its period or why it is refused."""
         times = post.times
-        if times and None not in times and self.plausible.keys() >= set(post.settings):
+        if times and not self.totals and None not in times and self.plausible.keys() >= set(post.settings):
             first, last = min(times), max(times)  # type: ignore[type-var]
             if first >= self.begins and last < self.ends and last <= post.now + self.skew:  # type: ignore[operator]
-                span = self.span_of(first)  # type: ignore[arg-type]
+                span = self.calendar.span_of(first)  # type: ignore[arg-type]
                 if last < span.ends and not (self.every and any(self._off(time, span) for time in times)):  # type: ignore
                     return self._period(span)
         return [self._place(*each, post.now) for each in zip(times, post.settings, strict=True)]
 
     def _place(self, time: Instant | None, setting: str, now: Instant) -> _Period | str:
-        if time is None:
+        if time is None or (self.totals and not self.calendar.begins_at(time)):
             return "malformed"
         if setting not in self.plausible:
             return "unknown_setting"
         if not self.begins <= time < self.ends:
             return "outside_campaign"
-        if time > now + self.skew:
+        span = self.calendar.span_of(time)
+        if now < span.ends if self.totals else time > now + self.skew:
             return "future"
-        span = self.span_of(time)
         return "unaligned" if self.every and self._off(time, span) else self._period(span)
 
     def _off(self, time: Instant, span: Span) -> bool:

@@ -20,7 +20,7 @@ from fastapi import FastAPI
 
 from halfmask.errors import OptionError, RunError
 from halfmask.service.background_tasks import BackgroundTask
-from halfmask.service.clock_and_periods import system_clock
+from halfmask.service.clock import system_clock
 from halfmask.service.http.app import create_app
 from halfmask.service.http.header_limit import BoundedProtocol
 from halfmask.service.rate_limits import Limits

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from halfmask.service.campaign import Campaign
 from halfmask.service.campaign_periods import closing_groups, due
-from halfmask.service.clock_and_periods import Clock, Span, system_clock
+from halfmask.service.clock import Clock, system_clock
 from halfmask.service.rate_limits import Buckets, Limits
 from halfmask.service.refusal import Refusal, not_found, unauthenticated
 from halfmask.service.report_decisions import Post, Results, ingest, valid
@@ -23,6 +23,7 @@ from halfmask.service.request import Call, Request, check_role, new_name
 from halfmask.service.storage.campaign_rows import UPSTREAM
 from halfmask.service.storage.identity_rows import Identity, Role
 from halfmask.service.storage.sql_store import Store, StoreConflictError, StoreFullError, StoreGoneError, Transaction
+from halfmask_device.campaign_calendar import Span
 from halfmask_device.instants import Instant
 
 T = TypeVar("T")

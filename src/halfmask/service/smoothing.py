@@ -6,11 +6,11 @@ size, are taken as
     y_t = level + drift(t) + season(t mod s) + irregular(t) + noise(t)
 
 with independent Gaussian terms: a drift of deviation a that is alike over l periods (Matern 3/2), a deviation b for
-each day of the week (hour of the day, month of the year), an irregular part, and the noise, whose variance is known.
-The irregular part is c times what is usual for the number of producers and readings; a few odd periods deviate five
-times as far. The result is y without its noise, given all periods. If the noise is small compared with the irregular
-part, that is the raw sum, and the raw sum and its own interval are returned. They are returned as well if the noise of
-one period is about as large as the level: then nearly all would follow from the prior.
+each day of the week (hour, half-hour or quarter-hour of the day, month of the year), an irregular part, and the noise,
+whose variance is known. The irregular part is c times what is usual for the number of producers and readings; a few odd
+periods deviate five times as far. The result is y without its noise, given all periods. If the noise is small compared
+with the irregular part, that is the raw sum, and the raw sum and its own interval are returned. They are returned as
+well if the noise of one period is about as large as the level: then nearly all would follow from the prior.
 
 a, l, b and c are not known. The result is averaged over their posterior law: the mode, then two rounds of importance
 sampling around it. Given each of them, a period is usual or odd with known probabilities. So the result is a mixture
@@ -32,21 +32,22 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 from scipy.special import ndtr, ndtri
 
 from halfmask.arrays import FloatArray, IntArray
-from halfmask.service.clock_and_periods import HOUR
 from halfmask.service.estimates import NORMAL
 from halfmask.service.storage.tables import Plain
 from halfmask.streams import stream
+from halfmask_device.campaign_calendar import LENGTHS as SHORT
+from halfmask_device.instants import HOUR
 
-LENGTHS = {"hour": HOUR, "day": 24 * HOUR, "week": 168 * HOUR, "month": 731 * HOUR, "year": 8766 * HOUR}
+LENGTHS = {**SHORT, "day": 24 * HOUR, "week": 168 * HOUR, "month": 731 * HOUR, "year": 8766 * HOUR}
 """About how long a period is."""
-SEASONS = {"hour": 24, "day": 7, "week": 0, "month": 12, "year": 0}
+SEASONS = {"quarter_hour": 96, "half_hour": 48, "hour": 24, "day": 7, "week": 0, "month": 12, "year": 0}
 """Periods after which a season comes again; 0 where there is none."""
 BLOCK, MARGIN = 120, 60
 """Periods that are estimated together, and those beside them that are looked at."""
 LEAST = 14
 MOST_BLOCKS = 12
 """Blocks that are worked out for one answer: each takes some tenth of a second."""
-SEASONAL = {24: 0.25, 7: 0.06, 12: 0.12}
+SEASONAL = {96: 0.25, 48: 0.25, 24: 0.25, 7: 0.06, 12: 0.12}
 """The median of b's prior: hours of a day differ more than days of a week."""
 CENTRE = np.log([0.18, 12.0, 0.8, 0.65])
 WIDTH = np.array([0.8, 0.7, 1.2, 0.5])

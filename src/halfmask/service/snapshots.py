@@ -13,10 +13,10 @@ from itertools import chain, combinations, groupby
 
 from halfmask.service.campaign import Campaign
 from halfmask.service.cells import count_reports, merge, negated, plain_cells, read
-from halfmask.service.clock_and_periods import Span
 from halfmask.service.estimates import period_entry
 from halfmask.service.storage.period_rows import SnapshotRow
 from halfmask.service.storage.sql_store import Transaction
+from halfmask_device.campaign_calendar import Span
 
 STAYS = 0
 """Represents the future snapshot that will withdraw reports not withdrawn yet. Snapshots are numbered from 1."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from halfmask.service.clock_and_periods import Clock
+from halfmask.service.clock import Clock
 from halfmask.service.refusal import Refusal, unauthenticated, unfit
 from halfmask.service.report_decisions import Post
 from halfmask.service.request import Request, digest

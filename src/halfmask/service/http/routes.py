@@ -10,6 +10,9 @@ from halfmask.service import peers
 from halfmask.service.request import Call, Request
 from halfmask.service.storage.identity_rows import Role
 from halfmask.service.storage.tables import Plain
+from halfmask_device.campaign_calendar import KINDS
+from halfmask_device.protocol import MOST_READINGS
+from halfmask_device.setting import READING, TOTAL
 
 ALL: tuple[Role, ...] = ("operator", "consumer", "producer", "node")
 
@@ -42,7 +45,7 @@ def _object(**fields: Any) -> Plain:
 TEXT = {"type": "string", "minLength": 1, "maxLength": 200}
 WHOLE = {"type": "integer", "minimum": 0}
 REWARDS = {"type": "object", "additionalProperties": WHOLE}
-CAMPAIGN = _object(
+_CAMPAIGN = _object(
     name=TEXT,
     purpose=TEXT,
     unit={"type": "string", "minLength": 1, "maxLength": 40},
@@ -51,6 +54,15 @@ CAMPAIGN = _object(
     ends={"type": "string", "format": "date-time"},
     menu=_object(settings={"type": "array", "items": _object(id={"type": "string"}, setting={"type": "string"})}),
 )
+CAMPAIGN = {
+    **_CAMPAIGN,
+    "properties": {
+        **_CAMPAIGN["properties"],
+        "release": {"enum": [READING, TOTAL], "default": READING},
+        "readings_expected": {"type": ["integer", "null"], "minimum": 1, "maximum": MOST_READINGS},
+        "period": {"enum": list(KINDS), "default": "day"},
+    },
+}
 REPORTS = _object(
     reports={
         "type": "array",

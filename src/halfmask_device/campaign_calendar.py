@@ -1,36 +1,21 @@
-"""The clock, units of time in instants, and the calendar that divides time into periods.
+"""The periods of a campaign: the calendar that divides time into them.
 
-Instants are defined by the protocol in `halfmask_device.instants`. The periods of a campaign are hours, days, weeks,
-months or years in the campaign's time zone. They partition time.
+A campaign's periods are quarters of an hour, half-hours, hours, days, weeks, months or years in its time zone. They
+partition time. Service and device share this calendar, so that they add up the same readings.
 """
 
 import re
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import lru_cache
-from zoneinfo import ZoneInfo, available_timezones
 
-from halfmask.service.refusal import unfit
-from halfmask_device.instants import EPOCH, Instant, of_datetime
+from halfmask_device.instants import HOUR, MINUTE, Instant, at, of_datetime
+from halfmask_device.reading_times import time_zone
 
-Clock = Callable[[], Instant]
-"""Returns the current instant. It is read once per request. Tests and simulations pass another clock."""
-
-SECOND = 1_000_000
-MINUTE = 60 * SECOND
-DAY = 86_400 * SECOND
-LATEST = 253_370_764_800_000_000
-"""The beginning of the year 9999, the last year that calendars know."""
-
-
-def system_clock() -> Instant:
-    return time.time_ns() // 1000
-
-
-KINDS = ("hour", "day", "week", "month", "year")
-HOUR = 60 * MINUTE
+LENGTHS = {"quarter_hour": 15 * MINUTE, "half_hour": 30 * MINUTE, "hour": HOUR}
+"""Lengths of the periods that are shorter than a day: they are all equally long."""
+KINDS = (*LENGTHS, "day", "week", "month", "year")
 
 
 @dataclass(frozen=True)
@@ -42,22 +27,19 @@ class Span:
     ends: Instant
 
 
-_zones = lru_cache(maxsize=1)(available_timezones)
-
-
 class Calendar:
     """Divides time into periods. A day runs from one local midnight to the next: 23 or 25 hours when clocks change.
 
-    If midnight is skipped, the day begins at the instant of the change. Hours are UTC hours in every zone, because
-    local hours are not all equally long; their names say so ("2026-11-16T13Z").
+    If midnight is skipped, the day begins at the instant of the change. Hours, half-hours and quarters of an hour are
+    those of UTC in every zone, because local hours are not all equally long; their names say so ("2026-11-16T13Z",
+    "2026-11-16T1330Z"). Raise a KeyError or a ValueError if the kind or the time zone is unknown.
     """
 
     def __init__(self, kind: str, zone: str) -> None:
         if kind not in KINDS:
-            raise unfit("period", f"the period must be one of {', '.join(KINDS)}")
-        if zone not in _zones():
-            raise unfit("time_zone", "the time zone must be a name of the IANA database, like Europe/Dublin")
-        self.kind, self.zone = kind, ZoneInfo(zone)
+            raise ValueError(kind)
+        self.kind, self.length = kind, LENGTHS.get(kind, 0)
+        self._zone = None if self.length else time_zone(zone)
         self.span_at = lru_cache(maxsize=4096)(self._span_at)
         self._last = Span("", 0, 0)
 
@@ -71,10 +53,17 @@ class Calendar:
             last = self._last = self._search(instant)
         return last
 
+    def begins_at(self, instant: Instant) -> bool:
+        """Return whether a period begins at an instant; no period does beyond the years that calendars know."""
+        try:
+            return self.span_of(instant).begins == instant
+        except (OverflowError, ValueError):
+            return False
+
     def _search(self, instant: Instant) -> Span:
-        if self.kind == "hour":
-            return _hour(instant // HOUR * HOUR)
-        day = (EPOCH + timedelta(microseconds=instant)).astimezone(self.zone).date()
+        if self.length:
+            return self._short(instant // self.length)
+        day = at(instant).astimezone(self._zone).date()
         span = self.span_at(self._first_day(self._key(day)))
         while instant < span.begins:
             span = self.span_at(self._first_day(self._key(self._first_day(span.key) - timedelta(days=1))))
@@ -92,8 +81,8 @@ class Calendar:
     def named(self, key: str) -> Span | None:
         """Return the period of this name, or None if the calendar does not have it."""
         try:
-            if self.kind == "hour":
-                span = _hour(of_datetime(datetime.fromisoformat(key)) // HOUR * HOUR)
+            if self.length:
+                span = self._short(of_datetime(datetime.fromisoformat(key)) // self.length)
             else:
                 span = self.span_at(self._first_day(key))
         except (ValueError, OverflowError, TypeError, IndexError):
@@ -102,12 +91,18 @@ class Calendar:
 
     def number_of(self, span: Span) -> int:
         """Return the period's number: the next period has the next number. A day that was skipped has one too."""
-        if self.kind == "hour":
-            return span.begins // HOUR
+        if self.length:
+            return span.begins // self.length
         first = self._first_day(span.key)
         if self.kind in ("day", "week"):
             return first.toordinal() // (7 if self.kind == "week" else 1)
         return 12 * first.year + first.month if self.kind == "month" else first.year
+
+    def _short(self, number: int) -> Span:
+        """Return a period shorter than a day by its number."""
+        begins = number * self.length
+        form = "%Y-%m-%dT%HZ" if self.kind == "hour" else "%Y-%m-%dT%H%MZ"
+        return Span(at(begins).strftime(form), begins, begins + self.length)
 
     def _first_day(self, key: str) -> date:
         """Return the first local day of the period with a name that this calendar gives."""
@@ -121,7 +116,7 @@ class Calendar:
         return Span(self._key(first), self._midnight(first), self._midnight(self._next(first)))
 
     def _midnight(self, day: date) -> Instant:
-        return of_datetime(datetime(day.year, day.month, day.day, tzinfo=self.zone))
+        return of_datetime(datetime(day.year, day.month, day.day, tzinfo=self._zone))
 
     def _next(self, first: date) -> date:
         if self.kind == "month":
@@ -135,8 +130,3 @@ class Calendar:
             year, week, _ = first.isocalendar()
             return f"{year:04}-W{week:02}"
         return first.isoformat()[: {"day": 10, "month": 7, "year": 4}[self.kind]]
-
-
-def _hour(begins: Instant) -> Span:
-    moment = EPOCH + timedelta(microseconds=begins)
-    return Span(f"{moment:%Y-%m-%dT%H}Z", begins, begins + HOUR)
