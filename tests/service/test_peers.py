@@ -3,7 +3,6 @@
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from sqlalchemy import event
 from halfmask.service import peers
 from halfmask.service.campaign_periods import FEW, others, own_cells
 from halfmask.service.cells import merge
-from halfmask.service.peers import EVER, Part, Peers, Window, join_peers, learn, messages
+from halfmask.service.peers import Part, Peers, Window, join_peers, learn, portions
 from halfmask.service.report_decisions import Post
 from halfmask.service.request import digest
 from halfmask_device.http_client import ServiceClient as Peer
@@ -333,15 +332,16 @@ def test_a_backlog_of_empty_periods_closes_at_once_with_all_that_was_counted(
 def test_messages_leave_no_period_out_and_an_answer_can_be_asked_on_for() -> None:
     keys = [f"2026-01-{day:02}" for day in range(1, 31)]
     entry = {"version": 1, "final": False, "cells": {number: {} for number in range(500)}}
-    said = list(messages(keys[:20], {node: dict.fromkeys(keys[10:], entry) for node in "ab"}))
+    known = [(key, dict.fromkeys("ab" if key >= keys[10] else "", entry)) for key in keys]
+    said = list(portions(known, 2000))
     assert len(said) > 8
-    assert [key for part in said for key in part.open] == keys[:20]
-    assert sum(len(own) for part in said for own in part.cells.values()) == 40
-    assert max(sum(len(each["cells"]) for own in part.cells.values() for each in own.values()) for part in said) <= 2000
-    windows = [part.window for part in said]
-    assert (windows[0].after, windows[-1].to) == (None, None)
-    assert all(one.to == two.after for one, two in pairwise(windows))
-    assert list(messages([], {})) == [Part([], {}, EVER)]
+    assert [key for part, _, _ in said for key in part] == keys
+    assert sum(len(own) for _, cells, _ in said for own in cells.values()) == 40
+    assert (
+        max(sum(len(each["cells"]) for own in cells.values() for each in own.values()) for _, cells, _ in said) <= 2000
+    )
+    assert [last for _, _, last in said] == [*(part[-1] for part, _, _ in said[:-1]), None]
+    assert list(portions([], 2000)) == [([], {}, None)]
     asked = Part(keys[:3], {"a": {}}, Window(None, keys[4]))
     assert asked.rest(None) is asked.rest(keys[4]) is None
     assert asked.rest(keys[1]) == Part(keys[2:3], {}, Window(keys[1], keys[4]))

@@ -8,7 +8,7 @@ node that is cut off keeps the period open until it hears from the others again.
 
 import logging
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from http.client import HTTPException
 from typing import Any, NamedTuple
@@ -39,7 +39,7 @@ PEER = 0
 MOST_CELLS, MOST_TOLD = 2000, 20_000
 """Most cells in a message, so that it stays below the largest body, and in an answer, which may be longer."""
 SOME = 100
-"""Periods that are added to an answer at once."""
+"""Periods that are read from the database at once."""
 _NODE = re.compile(r"[0-9a-f]{16}", re.ASCII)
 Map = dict[str, dict[str, Plain]]
 """Node to period to an object with version, final and cells."""
@@ -104,13 +104,36 @@ def join_peers(service: Service, secret: str) -> None:
             raise OptionError("the peers' token was used before and is no longer valid: take a new one", kind="used")
 
 
-def knowledge(tx: Transaction, campaign: Campaign, own: str, periods: Iterable[str]) -> Map:
-    """Return what is known of some periods, in the form that is sent."""
-    found: Map = {}
-    for row in tx.known(campaign.key, periods):
-        entry = {"version": row.version, "final": row.final, "cells": row.cells}
-        found.setdefault(own if row.node == OWN else row.node, {})[row.period] = entry
-    return found
+def knowledge(
+    tx: Transaction, campaign: Campaign, own: str, periods: Sequence[str]
+) -> Iterator[tuple[str, dict[str, Plain]]]:
+    """Yield periods with what is known of each, by node, in the form that is sent."""
+    for start in range(0, len(periods), SOME):
+        found: dict[str, dict[str, Plain]] = {period: {} for period in periods[start : start + SOME]}
+        for row in tx.known(campaign.key, found):
+            entry = {"version": row.version, "final": row.final, "cells": row.cells}
+            found[row.period][own if row.node == OWN else row.node] = entry
+        yield from found.items()
+
+
+def portions(
+    known: Iterable[tuple[str, Mapping[str, Plain]]], most: int
+) -> Iterator[tuple[list[str], Map, str | None]]:
+    """Yield periods in portions of at most ``most`` cells, with what is known of them; at least one portion.
+
+    The last period of a portion comes with it; None for the last portion.
+    """
+    keys, part, size = list[str](), Map(), 0
+    for period, entries in known:
+        more = 1 + sum(1 + len(entry["cells"]) for entry in entries.values())
+        if size and size + more > most:
+            yield keys, part, keys[-1]
+            keys, part, size = [], {}, 0
+        for node, entry in entries.items():
+            part.setdefault(node, {})[period] = entry
+        keys.append(period)
+        size += more
+    yield keys, part, None
 
 
 def learn(tx: Transaction, campaign: Campaign, own: str, sent: Any) -> int:
@@ -143,10 +166,10 @@ def _checked(campaign: Campaign, sent: Any) -> list[KnownRow]:
 
 
 def open_periods(
-    tx: Transaction, campaign: Campaign, now: int, settled: int | None, window: "Window | None" = None
+    tx: Transaction, campaign: Campaign, now: int, settled: int | None, window: Window = EVER
 ) -> list[str]:
     """Return the periods that have begun and are not closed here, in order. All before ``settled`` are closed."""
-    after, to = (window or EVER).instants(campaign)
+    after, to = window.instants(campaign)
     since = max((each for each in (settled, after) if each is not None), default=None)
     begun = [span.key for span in campaign.spans(min(now + campaign.skew, to), since)]
     closed = tx.closed_keys(campaign.key, begun)
@@ -171,7 +194,7 @@ def exchange(call: Call) -> Plain:
     learn(tx, campaign, service.node, body.get("cells"))
     mine = open_periods(tx, campaign, call.now, service.settled.get(campaign.key), window)
     theirs = {each for each in asked if campaign.span(each) is not None and each in window}
-    cells, told = _as_much_as_fits(tx, campaign, service.node, sorted({*mine, *theirs}))
+    _, cells, told = next(portions(knowledge(tx, campaign, service.node, sorted({*mine, *theirs})), MOST_TOLD))
     return {"open": [each for each in mine if told is None or each <= told], "cells": cells, "to": told or window.to}
 
 
@@ -180,23 +203,6 @@ def _key(campaign: Campaign, body: Plain, field: str) -> str | None:
     if found is not None and (not isinstance(found, str) or campaign.span(found) is None):
         raise unfit(field, f"{field} must be a period of the campaign, or nothing")
     return found
-
-
-def _as_much_as_fits(tx: Transaction, campaign: Campaign, own: str, periods: Sequence[str]) -> tuple[Map, str | None]:
-    """Return what is known of periods in order, as much as fits into an answer.
-
-    Return also the last period that is included, or None if all are. A peer then asks for the rest.
-    """
-    whole: Map = {}
-    size = 0
-    for start in range(0, len(periods), SOME):
-        part = periods[start : start + SOME]
-        for node, known in knowledge(tx, campaign, own, part).items():
-            whole.setdefault(node, {}).update(known)
-            size += sum(1 + len(entry["cells"]) for entry in known.values())
-        if size > MOST_TOLD and start + SOME < len(periods):
-            return whole, part[-1]
-    return whole, None
 
 
 def drop(call: Call) -> Plain:
@@ -277,9 +283,13 @@ class Peers:
     def _said(self, tx: Transaction, peer: Peer, campaign: Campaign) -> tuple[Plain, list[Part]]:
         """Return the offer, and in parts what is open here and what is known of periods that are open here or there."""
         there = self._open.get((peer.address, campaign.key), [])
-        mine = open_periods(tx, campaign, self.service.clock(), self.service.settled.get(campaign.key))
-        whole = knowledge(tx, campaign, self.service.node, {*mine, *there})
-        return offer_of(tx, campaign), list(messages(mine, whole))
+        mine = set(open_periods(tx, campaign, self.service.clock(), self.service.settled.get(campaign.key)))
+        known = knowledge(tx, campaign, self.service.node, sorted({*mine, *there}))
+        after, said = None, list[Part]()
+        for keys, cells, last in portions(known, MOST_CELLS):
+            said.append(Part([key for key in keys if key in mine], cells, Window(after, last)))
+            after = last
+        return offer_of(tx, campaign), said
 
     async def _exchange(self, peer: Peer, campaign: Campaign) -> None:
         read = self.service.store.read
@@ -295,28 +305,6 @@ class Peers:
                 rest = rest.rest(answer.get("to"))
         self._open[peer.address, campaign.key] = there
         self.service.heard[campaign.key] = now
-
-
-def messages(mine: Sequence[str], whole: Map) -> Iterable[Part]:
-    """Yield what is open and what is known in messages with a bounded number of cells; at least one message.
-
-    The windows of the messages follow each other and cover all periods.
-    """
-    said = [(period, node, entry) for node, periods in whole.items() for period, entry in periods.items()]
-    rest = sorted([*said, *((period, "", {"cells": {}}) for period in mine)], key=lambda each: each[:2])
-    part, size = Part([], {}, EVER), 0
-    after: str | None = None
-    last: str | None = None
-    for period, node, entry in rest:
-        if size and size + len(entry["cells"]) > MOST_CELLS:
-            yield part._replace(window=Window(after, last))
-            part, after, size = Part([], {}, EVER), last, 0
-        if node:
-            part.cells.setdefault(node, {})[period] = entry
-        else:
-            part.open.append(period)
-        size, last = size + 1 + len(entry["cells"]), period
-    yield part._replace(window=Window(after, None))
 
 
 def background_task(addresses: Sequence[str], token: str, transport: Transport = urllib_transport) -> BackgroundTask:
