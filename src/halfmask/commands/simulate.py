@@ -145,7 +145,7 @@ def simulate(options: Simulate) -> Simulated:
     from tempfile import TemporaryDirectory
 
     from halfmask.simulation.simulated_producers import FIRST_DAY
-    from halfmask.simulation.simulated_service import existing, hosted
+    from halfmask.simulation.simulated_service import Host, hosted
     from halfmask.simulation.simulation import simulate as run
     from halfmask.simulation.simulation_result import frame
     from halfmask_device.protocol import read_instant
@@ -158,7 +158,7 @@ def simulate(options: Simulate) -> Simulated:
         menu = chosen_menu(options, profile)
         world = world_of(options, menu, readings, first)
         if options.service is not None and options.operator is not None:
-            host = existing(options.service, options.operator)
+            host = Host(options.service, options.operator)
         else:
             host = stack.enter_context(hosted(folder, read_instant(f"{first - timedelta(days=1)}T00:00:00Z")))
         result = run(world, host, folder, tell=options.tell or silent, watch=options.watch or silent)

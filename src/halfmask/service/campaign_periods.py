@@ -172,7 +172,7 @@ def close_on_request(tx: Transaction, campaign: Campaign, key: str, now: Instant
     if campaign.peered and not tx.closed_keys(campaign.key, [key]):
         raise Refusal(409, "peers", "peers close their periods together, some time after the deadline", "period")
     close_all(tx, campaign, [span], now)
-    entry: Plain = tx.closed(campaign.key, [key])[key].entry
+    entry: Plain = tx.closed(campaign.key, span.begins, span.begins)[key].entry
     return entry
 
 
@@ -236,7 +236,7 @@ def with_smoothed(tx: Transaction, campaign: Campaign, spans: Sequence[Span], en
         length = smoothing.LENGTHS[calendar.kind]
         origin = spans[0].begins - length * numbers[spans[0].key]
         first, last = asked[0].start - smoothing.MARGIN, asked[-1].stop + smoothing.MARGIN
-        rows = tx.closed_between(campaign.key, origin + (first - 2) * length, origin + (last + 2) * length).values()
+        rows = tx.closed(campaign.key, origin + (first - 2) * length, origin + (last + 2) * length).values()
         placed = ((calendar.number_of(Span(row.period, row.begins, row.begins)), row.entry) for row in rows)
         near = {number: each for number, entry in placed if (each := smoothing.known(number, entry)) is not None}
         found = smoothing.best_sums(near, smoothing.SEASONS[calendar.kind], asked)
@@ -251,4 +251,4 @@ def closed_of(tx: Transaction, campaign: Campaign, spans: list[Span]) -> dict[st
     if not spans:
         return {}
     begins = [span.begins for span in spans]
-    return tx.closed_between(campaign.key, min(begins), max(begins))
+    return tx.closed(campaign.key, min(begins), max(begins))

@@ -10,6 +10,7 @@ and mean and variance are of totals.
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -33,17 +34,8 @@ DEVIATIONS = 16
 """How far from 0 the law of the total noise is computed, in standard deviations."""
 
 
-@dataclass(frozen=True)
-class TotalNoise:
-    """The noise in a sum of reports, in steps."""
-
-    variance: float
-    reach: float
-    """The smallest x with P(|noise| <= x) >= 0.95."""
-
-
-def total_noise(counts: Mapping[LatticeNoise, int]) -> TotalNoise:
-    """Return the law of sum_s sum_{i <= n_s} K_si.
+def total_noise(counts: Mapping[LatticeNoise, int]) -> tuple[float, float]:
+    """Return the variance of sum_s sum_{i <= n_s} K_si, and the smallest x with P(|sum| <= x) >= 0.95, in steps.
 
     Variances and fourth cumulants add. If the excess kurtosis is small and the standard deviation is above 100 steps,
     the normal law is used. Otherwise the masses of each K on a common grid are convolved n_s times by Fourier
@@ -52,12 +44,12 @@ def total_noise(counts: Mapping[LatticeNoise, int]) -> TotalNoise:
     noisy = {noise: n for noise, n in counts.items() if n and noise.variance > 0}
     variance = sum(n * noise.variance for noise, n in noisy.items())
     if not variance:
-        return TotalNoise(0.0, 0.0)
+        return 0.0, 0.0
     cumulant = sum(n * (noise.fourth - 3 * noise.variance**2) for noise, n in noisy.items())
     deviation = math.sqrt(variance)
     if abs(cumulant) / variance**2 < NEARLY_NORMAL and deviation > 100:
-        return TotalNoise(variance, NORMAL * deviation)
-    return TotalNoise(variance, _reach(tuple(sorted(noisy.items(), key=lambda each: each[0].variance)), deviation))
+        return variance, NORMAL * deviation
+    return variance, _reach(tuple(sorted(noisy.items(), key=lambda each: each[0].variance)), deviation)
 
 
 @lru_cache(maxsize=256)
@@ -102,22 +94,17 @@ def estimates(campaign: Campaign, cells: Cells, *, closed: bool = True) -> Plain
     if not total.reports:
         return {"sum": None, "mean": None, "variance": None}
     unit, n = campaign.lattice.unit, total.reports
-    noise = total_noise(_counts(campaign, cells))
-    error, reach = math.sqrt(noise.variance) * float(unit), Fraction(noise.reach) * unit
+    counts: Counter[LatticeNoise] = Counter()
+    for setting, cell in cells.items():
+        counts[campaign.noises[setting]] += cell.reports
+    variance, furthest = total_noise(counts)
+    error, reach = math.sqrt(variance) * float(unit), Fraction(furthest) * unit
     exact, apart = total.sum * unit, closed and each_shown(campaign, cells)
     return {
         "sum": _interval(exact, error, reach),
         "mean": _interval(exact / n, error / n, reach / n),
-        "variance": _variance(campaign, cells, total, noise.variance, apart),
+        "variance": _variance(campaign, cells, total, variance, apart),
     }
-
-
-def _counts(campaign: Campaign, cells: Cells) -> dict[LatticeNoise, int]:
-    counts: dict[LatticeNoise, int] = {}
-    for setting, cell in cells.items():
-        noise = campaign.noises[setting]
-        counts[noise] = counts.get(noise, 0) + cell.reports
-    return counts
 
 
 def total_cell(cells: Cells) -> Cell:
@@ -213,14 +200,7 @@ def population_sum(entry: Plain, size: int) -> Plain:
     sampling = (1 - producers / size) * size**2 * each**2 * spread / producers
     noise = (ratio * float(entry["sum"]["standard_error"])) ** 2
     estimate, error = ratio * float(entry["sum"]["estimate"]), math.sqrt(noise + sampling)
-    return {
-        "producers": size,
-        "estimate": estimate,
-        "standard_error": error,
-        "low": estimate - NORMAL * error,
-        "high": estimate + NORMAL * error,
-        "assumes": POPULATION_ASSUMES,
-    }
+    return {"producers": size, **_interval(estimate, error, NORMAL * error), "assumes": POPULATION_ASSUMES}
 
 
 def weighted_mean(campaign: Campaign, cells: Cells) -> Plain:
@@ -234,10 +214,8 @@ def weighted_mean(campaign: Campaign, cells: Cells) -> Plain:
     from scipy.stats import chi2
 
     unit = float(campaign.lattice.unit)
-    if not each_shown(campaign, cells):
-        return {"estimate": None, "test": None, "assumes": WEIGHTED_ASSUMES}
     groups = []
-    for cell in cells.values():
+    for cell in cells.values() if each_shown(campaign, cells) else ():
         if cell.reports >= 2:
             spread = (cell.squares * cell.reports - cell.sum**2) / (cell.reports * (cell.reports - 1))
             groups.append((cell.sum / cell.reports * unit, spread / cell.reports * unit**2))
@@ -252,14 +230,7 @@ def weighted_mean(campaign: Campaign, cells: Cells) -> Plain:
     if chance < DIFFER:
         return {"estimate": None, "test": test, "assumes": WEIGHTED_ASSUMES}
     error = math.sqrt(1 / sum(weights))
-    return {
-        "estimate": mean,
-        "standard_error": error,
-        "low": mean - NORMAL * error,
-        "high": mean + NORMAL * error,
-        "test": test,
-        "assumes": WEIGHTED_ASSUMES,
-    }
+    return {**_interval(mean, error, NORMAL * error), "test": test, "assumes": WEIGHTED_ASSUMES}
 
 
 def period_entry(campaign: Campaign, key: str, state: str, cells: Cells) -> Plain:

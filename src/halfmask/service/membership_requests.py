@@ -87,7 +87,9 @@ def show_me(call: Call) -> Plain:
 
 
 def change_me(call: Call) -> Plain:
-    producer = call.member()
+    producer = call.tx.producer(call.subject)
+    if producer.left is not None:
+        raise Refusal(403, "left", "this producer has left the campaign; its state and ledger can still be read")
     campaign = call.service.campaign_of(call.tx, producer.campaign)
     setting = _setting(campaign, call.body())
     call.tx.set_setting(producer.key, setting)

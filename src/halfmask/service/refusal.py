@@ -26,12 +26,10 @@ def not_found(what: str) -> Refusal:
     return Refusal(404, "not_found", f"there is no such {what}", what)
 
 
-UNAUTHENTICATED = "name a token that is valid, as in 'Authorization: Bearer TOKEN'"
-
-
 def unauthenticated() -> Refusal:
     """Return the refusal of a missing, unknown, expired or revoked token (401). It does not say which."""
-    return Refusal(401, "unauthenticated", UNAUTHENTICATED, "Authorization")
+    message = "name a token that is valid, as in 'Authorization: Bearer TOKEN'"
+    return Refusal(401, "unauthenticated", message, "Authorization")
 
 
 def forbidden(message: str) -> Refusal:

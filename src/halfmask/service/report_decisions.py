@@ -5,14 +5,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import repeat
 
 from halfmask.service import snapshots
 from halfmask.service.campaign import Campaign
 from halfmask.service.campaign_periods import shut
 from halfmask.service.refusal import Refusal, forbidden, unauthenticated
 from halfmask.service.storage.campaign_rows import EntryRow
-from halfmask.service.storage.identity_rows import Identity
+from halfmask.service.storage.identity_rows import Identity, Role
 from halfmask.service.storage.report_rows import ReportTuple
 from halfmask.service.storage.sql_store import Transaction
 from halfmask.service.storage.tables import Plain
@@ -45,18 +44,18 @@ def result(status: Status, code: str | None = None, reward: int | None = None) -
     return ReportResult(status, code, reward).plain()
 
 
-def valid(identity: Identity | None, now: Instant) -> Identity:
-    """Return the identity. Refuse a token that is unknown, expired or revoked."""
+def valid(identity: Identity | None, now: Instant, roles: tuple[Role, ...]) -> Identity:
+    """Return the identity. Refuse a token that is unknown, expired or revoked, or of another role."""
     if identity is None or identity.revoked is not None or (identity.expires is not None and identity.expires <= now):
         raise unauthenticated()
+    if identity.role not in roles:
+        raise forbidden(f"this is for another role: {' or '.join(roles)}")
     return identity
 
 
 def admit(identity: Identity | None, now: Instant) -> Identity:
     """Return the identity if it is a producer's who may report. Refuse all others."""
-    who = valid(identity, now)
-    if who.role != "producer":
-        raise forbidden("only a producer sends reports")
+    who = valid(identity, now, ("producer",))
     if who.left is not None:
         raise Refusal(403, "left", "this producer has left the campaign; join again to report")
     return who
@@ -117,7 +116,7 @@ class _Period:
     """Producers who added reports to it."""
 
 
-Found = list["_Period | str"]
+Found = Sequence["_Period | str"]
 """Per report of a post: its period, or the code of a refusal."""
 
 
@@ -144,21 +143,22 @@ class _Batch:
             self.periods[key].closed = True
         asked: dict[int, list[Instant]] = {}
         for (_, post, who), found in zip(posts, seen, strict=True):
-            asked.setdefault(who.subject, []).extend(_understood(post, found))
+            own = asked.setdefault(who.subject, [])
+            own += (time for time, each in zip(post.times, found, strict=True) if type(each) is _Period)  # type: ignore
         self.standing = self.tx.standing(asked)
         answers = [self._each(post, found, who.subject) for (_, post, who), found in zip(posts, seen, strict=True)]
         self._store()
         return answers
 
-    def _first(self, post: Post) -> _Period | Found:
-        """Return the period of all reports; if it is not one, for each report its period or why it is refused."""
+    def _first(self, post: Post) -> Found:
+        """Return for each report its period or why it is refused. Usually all are of one period."""
         times = post.times
         if times and not self.totals and None not in times and self.plausible.keys() >= set(post.settings):
             first, last = min(times), max(times)  # type: ignore[type-var]
             if first >= self.begins and last < self.ends and last <= post.now + self.skew:  # type: ignore[operator]
                 span = self.calendar.span_of(first)  # type: ignore[arg-type]
                 if last < span.ends and not (self.every and any(self._off(time, span) for time in times)):  # type: ignore
-                    return self._period(span)
+                    return [self._period(span)] * len(times)
         return [self._place(*each, post.now) for each in zip(times, post.settings, strict=True)]
 
     def _place(self, time: Instant | None, setting: str, now: Instant) -> _Period | str:
@@ -191,9 +191,8 @@ class _Batch:
             found = self.periods[span.key] = _Period(span, rewards, self.campaign.deadline(span))
         return found
 
-    def _each(self, post: Post, seen: _Period | Found, producer: int) -> Results:
+    def _each(self, post: Post, found: Found, producer: int) -> Results:
         """Return the decisions on a post: known or conflict, closed, implausible, or accepted; or the first refusal."""
-        found = seen if isinstance(seen, list) else repeat(seen, len(post.times))
         own = self.standing.setdefault(producer, {})
         earned: Counter[str] = Counter()
         results = []
@@ -239,13 +238,6 @@ class _Batch:
             for period in self.periods.values():
                 if period.producers:
                     snapshots.record_change(self.tx, self.campaign, period.span, sorted(period.producers))
-
-
-def _understood(post: Post, found: _Period | Found) -> Sequence[Instant]:
-    """Return the times of a post's reports to look up in the store."""
-    if not isinstance(found, list):
-        return post.times  # type: ignore[return-value]
-    return [time for time, each in zip(post.times, found, strict=True) if time is not None and type(each) is not str]
 
 
 def book_reversal(tx: Transaction, entry: EntryRow, now: Instant) -> EntryRow:

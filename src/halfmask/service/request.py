@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from halfmask.service.campaign import Campaign
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
 from halfmask.service.storage.campaign_rows import UNGIVEN
-from halfmask.service.storage.identity_rows import Identity, ProducerRow, Role
+from halfmask.service.storage.identity_rows import Identity, Role
 from halfmask.service.storage.sql_store import Transaction
 from halfmask_device.instants import Instant
 
@@ -105,13 +105,6 @@ class Call:
             raise forbidden("this campaign is another's")
         return campaign
 
-    def member(self) -> ProducerRow:
-        """Return the producer who asks. Refuse one that has left."""
-        producer = self.tx.producer(self.subject)
-        if producer.left is not None:
-            raise Refusal(403, "left", "this producer has left the campaign; its state and ledger can still be read")
-        return producer
-
 
 def parse_json(raw: bytes) -> Any:
     """Parse a JSON body. Refuse NaN, broken UTF-8 and too deep nesting (400), without repeating the body."""
@@ -123,8 +116,3 @@ def parse_json(raw: bytes) -> Any:
 
 def _no_number(_: str) -> None:
     raise ValueError
-
-
-def check_role(who: Identity, roles: tuple[Role, ...]) -> None:
-    if who.role not in roles:
-        raise forbidden(f"this is for another role: {' or '.join(roles)}")

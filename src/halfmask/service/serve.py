@@ -19,6 +19,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from halfmask.errors import OptionError, RunError
+from halfmask.service import gateway, mqtt_intake, peers
 from halfmask.service.background_tasks import BackgroundTask
 from halfmask.service.clock import system_clock
 from halfmask.service.http.app import create_app
@@ -65,16 +66,10 @@ class ServeOptions:
 
             found.append(lake_writer.background_task(Path(self.lake)))
         if self.upstream is not None:
-            from halfmask.service import gateway
-
             found.append(gateway.background_task(self.upstream, self.upstream_token or ""))
         if self.peer_token is not None:
-            from halfmask.service import peers
-
             found.append(peers.background_task(self.peers, self.peer_token))
         if self.mqtt is not None:
-            from halfmask.service import mqtt_intake
-
             found.append(mqtt_intake.background_task(self.mqtt))
         return found
 
@@ -107,9 +102,7 @@ def make_service(options: ServeOptions) -> Service:
     limits = Limits(options.requests_per_second, options.joins_per_minute)
     service = Service(open_store(options.db), limits=limits)
     if options.peer_token is not None:
-        from halfmask.service.peers import join_peers
-
-        join_peers(service, options.peer_token)
+        peers.join_peers(service, options.peer_token)
     return service
 
 

@@ -19,7 +19,7 @@ from halfmask.service.clock import Clock, system_clock
 from halfmask.service.rate_limits import Buckets, Limits
 from halfmask.service.refusal import Refusal, not_found, unauthenticated
 from halfmask.service.report_decisions import Post, Results, ingest, valid
-from halfmask.service.request import Call, Request, check_role, new_name
+from halfmask.service.request import Call, Request, new_name
 from halfmask.service.storage.campaign_rows import UPSTREAM
 from halfmask.service.storage.identity_rows import Identity, Role
 from halfmask.service.storage.sql_store import Store, StoreConflictError, StoreFullError, StoreGoneError, Transaction
@@ -100,9 +100,7 @@ class Service:
             return None
         if request.token is None:
             raise unauthenticated()
-        who = valid(tx.identities([request.token]).get(request.token), request.now)
-        check_role(who, roles)
-        return who
+        return valid(tx.identities([request.token]).get(request.token), request.now, roles)
 
     def answer(self, tx: Transaction, request: Request, roles: tuple[Role, ...], work: Callable[[Call], T]) -> T:
         """Do a route's work for a caller who may ask for it."""

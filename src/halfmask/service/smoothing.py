@@ -194,7 +194,8 @@ class Model:
         except LinAlgError:
             return 1e8
         z = solve_triangular(root, self.y, lower=True, check_finite=False)
-        return float(z @ z / 2 + np.log(np.diag(root)).sum() + _prior(away))
+        prior = (FREEDOM + 1) / 2 * np.log1p(away**2 / FREEDOM).sum()  # its tails are heavy: clear data overrule it
+        return float(z @ z / 2 + np.log(np.diag(root)).sum() + prior)
 
     def estimates(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the mean, the deviation and the 95 % interval of y without its noise, for each period.
@@ -259,14 +260,6 @@ class Model:
             seen = (theta - middle).T @ ((theta - middle) * weights[:, None])
             spread = trust * seen + (1 - trust) * spread + 1e-4 * np.eye(len(CENTRE))
         return theta, weights, odd
-
-
-def _prior(away: FloatArray) -> float:
-    """Return minus the log of the prior's density, up to a constant.
-
-    Its tails are heavy, so that clear data overrule it.
-    """
-    return float((FREEDOM + 1) / 2 * np.log1p(away**2 / FREEDOM).sum())
 
 
 def _quantile(p: float, share: FloatArray, mean: FloatArray, deviation: FloatArray) -> FloatArray:

@@ -15,7 +15,6 @@ from itertools import combinations
 
 import numpy as np
 
-from halfmask.arrays import FloatArray
 from halfmask.service.campaign import LatticeNoise, cell_width
 from halfmask.service.storage.report_rows import ReportRow
 
@@ -116,17 +115,13 @@ def too_little_noise(steps: Sequence[int], noise: LatticeNoise) -> float:
 def _logs(noise: LatticeNoise) -> tuple[tuple[float, float], ...]:
     """Return (l, log E exp(l exp(-(K' - K)^2/(2 tau^2)))) for a range of l."""
     width = cell_width(math.sqrt(noise.variance) / 200)
-    mass = _two_sided(noise.masses(width))
+    side = noise.masses(width)
+    mass = np.concatenate([side[:0:-1], side])
     size = 1 << (2 * mass.size).bit_length()
     law = np.maximum(np.fft.irfft(np.abs(np.fft.rfft(mass, size)) ** 2, size), 0.0)
     place = np.minimum(np.arange(size), size - np.arange(size)) * float(width)
     weight = np.exp(-(place**2) / (4 * noise.variance))
     return tuple((rate, rate + math.log(float(law @ np.exp(rate * (weight - 1))))) for rate in RATES)
-
-
-def _two_sided(side: FloatArray) -> FloatArray:
-    result: FloatArray = np.concatenate([side[:0:-1], side])
-    return result
 
 
 def reports_for_proof(noise: LatticeNoise, level: float) -> int:

@@ -24,12 +24,15 @@ PATIENCE = 60
 
 @dataclass(frozen=True)
 class Host:
-    """A running service: its address, its operator's token and its database. ``set_clock`` sets its time."""
+    """A running service: its address, its operator's token and its database.
+
+    ``clock``  its time, which ``set_clock`` sets; None if the service uses its own clock
+    """
 
     address: str
     operator: str
-    db: str | None
-    clock: Any
+    db: str | None = None
+    clock: Any = None
 
     @property
     def moves(self) -> bool:
@@ -92,11 +95,6 @@ def _serve(db: str, clock: Any, told: Connection) -> None:
         create_app(service, close_every=None), host="127.0.0.1", port=0, log_config=None, access_log=False
     )
     SayingServer(config, told.send, service).run()
-
-
-def existing(address: str, operator: str) -> Host:
-    """Return a service that is already running and uses its own clock."""
-    return Host(address, operator, None, None)
 
 
 class Connections:

@@ -17,7 +17,6 @@ from halfmask.extras import naming_extras
 
 with naming_extras():
     from halfmask.service.storage.campaign_rows import EntryRow
-    from halfmask.service.storage.databases import database_of
     from halfmask.service.storage.report_rows import ReportRow
     from halfmask.service.storage.sql_store import Store, StoreConflictError, prepare_database
 
@@ -121,7 +120,7 @@ def a_deadlock_is_a_conflict(address: str) -> None:
     """If two processes lock two campaigns in opposite order, one gets a `StoreConflictError` and can try again."""
     with _store(address) as one, _store(address) as other:
         with one.transaction() as tx:
-            if database_of(tx.connection).one_writer:
+            if tx.alone:
                 return
             keys = [tx.add_campaign(name, 1, TERMS, 0) for name in ("one", "two")]
         both, conflicts, done = threading.Barrier(2, timeout=PATIENCE), list[int](), list[int]()

@@ -202,10 +202,6 @@ DATABASES: dict[str, Database] = {"sqlite": Sqlite(), "postgresql": PostgreSql()
 """The kinds, by the name that an address begins with and that SQLAlchemy calls the dialect."""
 
 
-def database_of(connection: Connection) -> Database:
-    return DATABASES[connection.dialect.name]
-
-
 def read_url(address: str) -> URL:
     """Parse the address of a database that ``--db`` names. The password stays out of every message."""
     try:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import Index, PrimaryKeyConstraint, bindparam, delete, func, insert, select
 
@@ -109,17 +109,11 @@ class KnownRow(NamedTuple):
 
 
 class PeriodStatements(Statements):
-    def closed(self, campaign: int, keys: Iterable[str] | None = None) -> dict[str, ClosedRow]:
-        return self._closed(campaign, *([] if keys is None else [closed.c.period.in_(list(keys))]))
-
-    def closed_between(self, campaign: int, first: Instant, last: Instant) -> dict[str, ClosedRow]:
+    def closed(self, campaign: int, first: Instant, last: Instant) -> dict[str, ClosedRow]:
         """Return the closed periods that begin from ``first`` to ``last``, both included, in order."""
-        return self._closed(campaign, closed.c.begins.between(first, last))
-
-    def _closed(self, campaign: int, *where: Any) -> dict[str, ClosedRow]:
         c = closed.c
-        query = select(c.period, c.begins, c.closed_at, c.cells, c.entry).where(c.campaign == campaign, *where)
-        rows = self._do(query.order_by(c.begins))
+        query = select(c.period, c.begins, c.closed_at, c.cells, c.entry).where(c.campaign == campaign)
+        rows = self._do(query.where(c.begins.between(first, last)).order_by(c.begins))
         return {row[0]: ClosedRow(*row[:3], json.loads(row[3]), json.loads(row[4])) for row in rows}
 
     def closed_keys(self, campaign: int, keys: Iterable[str] | None = None) -> set[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from sqlalchemy import Engine, text
-from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, TimeoutError
 
 from halfmask.errors import OptionError, RunError
 from halfmask.service.refusal import Refusal
@@ -109,7 +109,10 @@ def prepare_database(url: str) -> tuple[Store, str | None]:
         message = f"there is no folder {file.absolute().parent} for the database: make it first"
         raise OptionError(message, kind="folder", field="db")
     if file is not None:
-        _make_private(file)
+        try:  # only its owner can read it. SQLite gives its log and its index the same rights
+            file.touch(mode=0o600)
+        except OSError as error:
+            raise RunError(f"cannot make the database {file}: {error.strerror or error}", kind="database") from error
     engine = DATABASES[parsed.get_backend_name()].engine(parsed)
     with _reached("open"):
         before = version_of(engine)
@@ -137,14 +140,6 @@ def open_store(url: str, least_room: int = LEAST_ROOM) -> Store:
         raise OptionError(message, kind="version")
     _assert_durable(engine)
     return Store(engine, least_room)
-
-
-def _make_private(file: Path) -> None:
-    """Make a new file that only its owner can read. SQLite gives its log and its index the same rights."""
-    try:
-        file.touch(mode=0o600)
-    except OSError as error:
-        raise RunError(f"cannot make the database {file}: {error.strerror or error}", kind="database") from error
 
 
 def _assert_durable(engine: Engine) -> None:
@@ -178,16 +173,12 @@ def _plainly() -> Iterator[None]:
     """
     try:
         yield
-    except OperationalError as error:
-        raise _store_error(error.orig) from error
-    except sqlite3.OperationalError as error:  # from the driver's own cursor, see `Sqlite`
-        raise _store_error(error) from error
+    except (OperationalError, sqlite3.OperationalError) as error:  # the latter from the driver's own cursor in `Sqlite`
+        raise _store_error(getattr(error, "orig", error)) from error
+    except (InterfaceError, TimeoutError) as error:  # the latter if no connection of the pool is free
+        raise StoreGoneError from error
     except DBAPIError as error:
-        if error.connection_invalidated or type(error).__name__ == "InterfaceError":
-            raise StoreGoneError from error
-        raise
-    except SQLAlchemyError as error:
-        if type(error).__name__ == "TimeoutError":  # no connection of the pool is free
+        if error.connection_invalidated:
             raise StoreGoneError from error
         raise
 

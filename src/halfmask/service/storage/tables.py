@@ -27,7 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.mysql import LONGTEXT
 from sqlalchemy.schema import SchemaItem
 
-from halfmask.service.storage.databases import database_of
+from halfmask.service.storage.databases import DATABASES
 
 Plain = dict[str, Any]
 """A JSON object."""
@@ -70,7 +70,7 @@ class Statements:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self._database = database_of(connection)
+        self._database = DATABASES[connection.dialect.name]
         self.alone = self._database.one_writer
         self._do = connection.execute
 
