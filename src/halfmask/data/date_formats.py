@@ -144,7 +144,7 @@ def _clock_shape(clock: str, half: str | None, fraction: str | None) -> str:
 
 
 def date_format(
-    name: str, texts: Sequence[str], asked: str | None, whole: Callable[[], tuple[int, int]]
+    name: str, texts: Sequence[str], asked: str | None, whole: Callable[[], Sequence[int]]
 ) -> DateFormat | None:
     """Return the formats of a column of texts; None if most texts are not in a form of this module.
 
@@ -195,7 +195,7 @@ def _with_kin(usual: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(kin))
 
 
-def _order(name: str, texts: Sequence[str], usual: list[str], whole: Callable[[], tuple[int, int]]) -> tuple[str, str]:
+def _order(name: str, texts: Sequence[str], usual: list[str], whole: Callable[[], Sequence[int]]) -> tuple[str, str]:
     """Return which number is first, day (``dm``), month (``md``) or two-digit year (``ym``), and the evidence."""
     if "%1." in usual[0]:
         return "dm", "points stand between day, month and year"

@@ -75,7 +75,7 @@ def locate(source: str) -> SourceFiles:
         return _on_disk(source)
     workplace = Workplace()
     fetched = (_from_web if scheme in _WEB else _from_store)(source, workplace.path)
-    return replace(_on_disk(str(fetched)), source=_shown(source), workplace=workplace)
+    return replace(_on_disk(str(fetched)), source=without_password(source), workplace=workplace)
 
 
 def _on_disk(source: str) -> SourceFiles:
@@ -102,7 +102,7 @@ def _visible(file: Path, folder: Path) -> bool:
     return file.is_file() and not any(part.startswith((".", "_")) for part in inside)
 
 
-def _shown(source: str) -> str:
+def without_password(source: str) -> str:
     """Return an address without user name, password and query."""
     parts = urlsplit(source)
     return f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
@@ -118,7 +118,9 @@ def _from_web(source: str, folder: Path) -> Path:
         why = error.reason if isinstance(error, urllib.error.URLError) else error
         if isinstance(error, urllib.error.HTTPError):
             error.close()
-        raise SourceError(f"{_shown(source)}: {why}; check the address", kind="fetch", place=_shown(source)) from error
+        raise SourceError(
+            f"{without_password(source)}: {why}; check the address", kind="fetch", place=without_password(source)
+        ) from error
     return target
 
 
@@ -131,7 +133,7 @@ def _from_store(source: str, folder: Path) -> Path:
         fs.copy_files(path, str(target), store, fs.LocalFileSystem())
     except (pa.ArrowException, OSError, ValueError) as error:
         why = f"{str(error).splitlines()[0]}; check address, region and credentials"
-        raise SourceError(f"{_shown(source)}: {why}", kind="fetch", place=_shown(source)) from error
+        raise SourceError(f"{without_password(source)}: {why}", kind="fetch", place=without_password(source)) from error
     if not any(file.is_file() for file in folder.rglob("*")):
-        raise SourceError(f"{_shown(source)}: there are no files here; check the address", kind="fetch")
+        raise SourceError(f"{without_password(source)}: there are no files here; check the address", kind="fetch")
     return target

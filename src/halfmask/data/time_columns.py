@@ -146,12 +146,7 @@ def _date_format(table: Interpretation, name: str, kind: ColumnType, column: pa.
         return None
     quoted = f"trim(CAST({quote(name)} AS VARCHAR))"
     parts = [f"TRY_CAST({extract(quoted, ORDER, i)} AS BIGINT) > 12" for i in (1, 2)]
-
-    def whole() -> tuple[int, int]:
-        first, second = table.raw.count(parts)
-        return first, second
-
-    return date_format(name, found, asked, whole) if found or asked else None
+    return date_format(name, found, asked, lambda: table.raw.count(parts)) if found or asked else None
 
 
 def _interval_ended(table: Interpretation, day: str, clock: str) -> int:

@@ -32,7 +32,6 @@ from halfmask.errors import ColumnError
 
 LATEST = 7_258_118_400
 """Seconds from 1970 to 2200."""
-_UNITS = {"s": 1e11, "ms": 1e14, "us": 1e17, "ns": float("inf")}
 SERIAL = "days"
 _SERIALS, _SERIAL_1970 = (20_000, 80_000), 25_569
 """Days since 30 December 1899, as sheets count them: from 1954 to 2119. As seconds they would be a night of 1970."""
@@ -296,7 +295,7 @@ def epoch_rule(name: str, kind: ColumnType, column: pa.ChunkedArray, tz: str) ->
         off = (abs(number * 1440 - round(number * 1440)) for number in numbers)
         return TimeRule(kind, zoned=False, unit=SERIAL, grain=60 if max(off) <= 0.1 else 1)
     largest = max(map(abs, numbers), default=0.0)
-    unit = next(unit for unit, limit in _UNITS.items() if largest < limit)
+    unit = next((unit for unit, count in _PER_SECOND.items() if largest < 1e11 * count), "ns")
     return TimeRule(kind, zoned=True, unit=unit, tz=tz)
 
 

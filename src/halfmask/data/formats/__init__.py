@@ -49,6 +49,7 @@ class Format(ABC):
 
     ``kind``        the format in words
     ``extensions``  the endings of its files' names, in lower case
+    ``magic``       the first bytes of its files, if they show the format
     ``addresses``   the beginnings of its addresses, if its readings are not in files
     ``options``     the options that only this format takes; if `sql` is one of them, it runs queries itself
     ``database``    whether one file or address holds several tables; a folder is not searched for such files
@@ -57,6 +58,7 @@ class Format(ABC):
 
     kind: ClassVar[str]
     extensions: ClassVar[tuple[str, ...]] = ()
+    magic: ClassVar[bytes] = b""
     addresses: ClassVar[tuple[str, ...]] = ()
     options: ClassVar[frozenset[str]] = frozenset()
     database: ClassVar[bool] = False
@@ -68,11 +70,8 @@ class Format(ABC):
         return type(self).__module__.rpartition(".")[2]
 
     def sniff(self, file: str, head: bytes) -> bool:  # noqa: ARG002 (for subclasses)
-        """Return whether a file has this format, by its first 64 bytes.
-
-        By default False: only the file's name shows it.
-        """
-        return False
+        """Return whether a file has this format, by its first 64 bytes; False if only the file's name shows it."""
+        return bool(self.magic) and head.startswith(self.magic)
 
     @abstractmethod
     def open(self, asked: OpenRequest) -> "DuckDBTable":
@@ -84,7 +83,15 @@ class Format(ABC):
 
     def table(self, asked: OpenRequest) -> "DuckDBTable":
         """Return the requested table. Raise an error if an option belongs to other formats."""
-        self._check(asked.options)
+        known = formats()
+        for option in sorted(frozenset().union(*(each.options for each in known.values())) - self.options - {"sql"}):
+            if getattr(asked.options, option) is not None:
+                others = ", ".join(name for name, each in known.items() if option in each.options)
+                raise OptionError(
+                    f"`{option}` is for the formats {others}, and the source is {self.name}",
+                    kind="format",
+                    field=option,
+                )
         raw = self.open(asked)
         raw.workplace = (raw.workplace, asked.found.workplace)
         if "sql" not in self.options:
@@ -93,17 +100,6 @@ class Format(ABC):
             if asked.options.sql is not None:
                 raw.ask(asked.options.sql)
         return raw
-
-    def _check(self, options: "ReadOptions") -> None:
-        known = formats()
-        for option in sorted(frozenset().union(*(each.options for each in known.values())) - self.options - {"sql"}):
-            if getattr(options, option) is not None:
-                others = ", ".join(name for name, each in known.items() if option in each.options)
-                raise OptionError(
-                    f"`{option}` is for the formats {others}, and the source is {self.name}",
-                    kind="format",
-                    field=option,
-                )
 
 
 def names() -> list[str]:

@@ -14,7 +14,9 @@ import pyarrow as pa
 
 from halfmask.data.engines.duckdb import DuckDBTable, StreamedTable, headline
 from halfmask.data.formats import Format, OpenRequest
+from halfmask.data.locate import without_password
 from halfmask.data.source_table import SAMPLE_ROWS
+from halfmask.data.sql import quote
 from halfmask.errors import OptionError, ReadingError, SourceError
 
 _FETCH = 50_000
@@ -31,7 +33,7 @@ class Tables(Format):
 
     def shown(self, source: str) -> str:
         """Return the name of the database for messages, without a password."""
-        return source
+        return without_password(source) if "://" in source else source
 
     @abstractmethod
     def tables(self, asked: OpenRequest) -> Mapping[str, str]:
@@ -97,9 +99,9 @@ class RowDatabase(Tables):
     def connect(self, source: str) -> Any:
         """Return a connection to the database."""
 
-    @abstractmethod
     def quote(self, name: str) -> str:
         """Return a name as an identifier of the database."""
+        return quote(name)
 
     def fractions(self, source: str, origin: str) -> frozenset[str]:  # noqa: ARG002
         """Return the columns that are declared to hold fractions, for drivers whose values do not show it."""

@@ -17,9 +17,7 @@ class ArrowFile(Format):
 
     kind = "Feather and Arrow IPC"
     extensions = (".feather", ".arrow", ".ipc")
-
-    def sniff(self, file: str, head: bytes) -> bool:  # noqa: ARG002
-        return head.startswith(b"ARROW1")
+    magic = b"ARROW1"
 
     def open(self, asked: OpenRequest) -> DuckDBTable:
         return open_batches(asked, _batches)

@@ -18,9 +18,7 @@ class Avro(Format):
 
     kind = "Avro"
     extensions = (".avro",)
-
-    def sniff(self, file: str, head: bytes) -> bool:  # noqa: ARG002
-        return head.startswith(b"Obj\x01")
+    magic = b"Obj\x01"
 
     def open(self, asked: OpenRequest) -> DuckDBTable:
         return open_batches(asked, _batches)

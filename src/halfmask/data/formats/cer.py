@@ -50,10 +50,14 @@ class Cer(Csv):
         valid = f"coalesce({number} BETWEEN 101 AND 99950 AND {number} % 100 BETWEEN 1 AND {last}, false)"
         # Zero for a valid code, and a failure for another: the arithmetic itself stays free of conditions.
         check = f"CAST(CASE WHEN {valid} THEN '0' WHEN {code} IS NOT NULL THEN 'no code' END AS BIGINT)"
-        user = f"CAST({meter} AS BIGINT)"
-        bad_user = f"{meter} IS NOT NULL AND TRY_CAST({meter} AS BIGINT) IS NULL"
         return [
-            Rule("user", "meter", user, bad_user, "a meter's number, such as 1392"),
+            Rule(
+                "user",
+                "meter",
+                f"CAST({meter} AS BIGINT)",
+                f"{meter} IS NOT NULL AND TRY_CAST({meter} AS BIGINT) IS NULL",
+                "a meter's number, such as 1392",
+            ),
             Rule(
                 "time",
                 "code",

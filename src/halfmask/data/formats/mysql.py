@@ -14,10 +14,6 @@ class MySqlServer(RowDatabase):
     names = "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY 1"
     remedy = "check address, name, rights and query"
 
-    def shown(self, source: str) -> str:
-        parts = urlsplit(source)
-        return f"mysql://{parts.hostname or ''}{parts.path}"
-
     def driver(self) -> Any:
         import pymysql.cursors  # type: ignore[import-untyped]
 

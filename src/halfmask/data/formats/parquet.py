@@ -29,9 +29,7 @@ class Parquet(Format):
 
     kind = "Parquet"
     extensions = (".parquet", ".pq")
-
-    def sniff(self, file: str, head: bytes) -> bool:  # noqa: ARG002
-        return head.startswith(b"PAR1")
+    magic = b"PAR1"
 
     def open(self, asked: OpenRequest) -> DuckDBTable:
         found = asked.found

@@ -5,7 +5,6 @@ An address is ``postgresql://user:password@host:port/database``.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from urllib.parse import urlsplit
 
 import pyarrow as pa
 
@@ -25,10 +24,6 @@ class Postgres(Tables):
 
     kind = "PostgreSQL"
     addresses = ("postgresql://", "postgres://")
-
-    def shown(self, source: str) -> str:
-        parts = urlsplit(source)
-        return f"postgresql://{parts.hostname or ''}{parts.path}"
 
     def tables(self, asked: OpenRequest) -> Mapping[str, str]:
         with self._result(asked, _TABLES) as result:

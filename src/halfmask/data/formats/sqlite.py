@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from halfmask.data.formats._databases import RowDatabase
-from halfmask.data.sql import quote
 
 _FRACTIONS = ("REAL", "FLOA", "DOUB", "NUMERIC", "DECIMAL")
 
@@ -16,12 +15,10 @@ class SqliteFile(RowDatabase):
 
     kind = "SQLite"
     extensions = (".sqlite", ".sqlite3", ".db")
+    magic = b"SQLite format 3\0"
     names = r"""SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
         ORDER BY name"""
     remedy = "check that it is a SQLite file, and the query"
-
-    def sniff(self, file: str, head: bytes) -> bool:  # noqa: ARG002
-        return head.startswith(b"SQLite format 3\0")
 
     def driver(self) -> Any:
         return sqlite3
@@ -29,9 +26,6 @@ class SqliteFile(RowDatabase):
     def connect(self, source: str) -> sqlite3.Connection:
         """Connect for reading only; several threads of DuckDB may use the connection, one at a time."""
         return sqlite3.connect(f"{Path(source).absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
-
-    def quote(self, name: str) -> str:
-        return quote(name)
 
     def fractions(self, source: str, origin: str) -> frozenset[str]:
         if origin.startswith("("):  # a query declares nothing

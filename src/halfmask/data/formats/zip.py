@@ -16,11 +16,8 @@ class Zip(Format):
 
     kind = "zip and tar"
     extensions = (".zip", ".tar", ".tgz")
+    magic = b"PK\x03\x04"  # a workbook is a zip too: the format `sheet` is asked before this one
     options = frozenset({"table", "sql", "sheet", "encoding", "skip"})
-
-    def sniff(self, file: str, head: bytes) -> bool:  # noqa: ARG002
-        # A workbook is a zip too: the format `sheet` is asked before this one.
-        return head.startswith(b"PK\x03\x04")
 
     def open(self, asked: OpenRequest) -> DuckDBTable:
         found, workplace = asked.found, Workplace()
