@@ -2,8 +2,8 @@
 
 Each stage is a module of this folder. `locate` finds files, and `formats` finds their format and opens them as a
 table. `column_types` finds the types of columns. `columns` and `long_or_wide` choose user, time and value.
-`time_columns` and `value_columns` find how these are written. `clean` makes the expressions that read them. `registers`
-turns the states of a counter into readings.
+`user_column`, `time_columns` and `value_columns` find how these are written, and make the expressions that read them:
+one per role, the same on every engine. `registers` turns the states of a counter into readings.
 """
 
 import os
@@ -14,7 +14,6 @@ from typing import Any, Self
 
 from halfmask.data import frames, other_columns
 from halfmask.data.averaged_quantities import state_of
-from halfmask.data.clean import user_rule
 from halfmask.data.column_types import NUMBERS, column_types
 from halfmask.data.columns import FRACTIONS, role_of
 from halfmask.data.engines.duckdb import connect
@@ -26,10 +25,11 @@ from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Panel
 from halfmask.data.reading_interval import head, step_of
 from halfmask.data.registers import differences
-from halfmask.data.source_table import Rule, SourceTable
-from halfmask.data.sql import file_part, literal, quote, to_instant
+from halfmask.data.source_table import SourceTable
+from halfmask.data.sql import literal, to_instant
 from halfmask.data.time_columns import time_rules
 from halfmask.data.units import Wanted
+from halfmask.data.user_column import user_rule
 from halfmask.data.value_columns import unit_column, value_rules
 from halfmask.data.zones import wall_clock
 from halfmask.errors import OptionError, SourceError
@@ -110,7 +110,7 @@ def _long(table: Interpretation, shape: Long) -> Panel:
     unit = unit_column(table)
     roles = (columns.user, columns.date, columns.time, columns.value, unit)
     named = [name for name in dict.fromkeys(roles) if name is not None and name in kinds]
-    user = _user(table, columns.user)
+    user = user_rule(table.raw, kinds, columns.user)
     (guess,) = (guess for guess in shape.guesses if guess.what == "user")
     table.notes.append(columns.note())
     if columns.user.startswith("@"):
@@ -131,7 +131,7 @@ def _long(table: Interpretation, shape: Long) -> Panel:
 def _wide(table: Interpretation, shape: Wide) -> Panel:
     """Return the panel of a table that has several readings per row."""
     names, kinds, tz = list(shape.offsets), table.kinds, table.options.tz if shape.running else None
-    keys = [_user(table, shape.user)] if shape.user is not None else []
+    keys = [user_rule(table.raw, kinds, shape.user)] if shape.user is not None else []
     users = [rule.sql for rule in keys] or list(map(literal, names))
     unit = unit_column(table) if shape.time is None else None
     used = frozenset(name for name in (shape.user, shape.time, unit, *names) if name is not None)
@@ -158,14 +158,6 @@ def _wide(table: Interpretation, shape: Wide) -> Panel:
 def _note_left_out(table: Interpretation, names: Sequence[str]) -> None:
     if names:
         table.notes.append(f"columns of numbers left out: {', '.join(names)}")
-
-
-def _user(table: Interpretation, name: str) -> Rule:
-    if name.startswith("@"):
-        return Rule("user", name, file_part(name.removeprefix("@")))
-
-    broken = "NOT isnan({0}) AND {0} <> floor({0})".format(quote(name))
-    return user_rule(name, table.kinds[name], table.sample(name), lambda: table.raw.count([broken]) == [0])
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,12 @@ class Rule:
     cells: ArrowCells | None = None
 
 
+def operand(name: str, column: pa.ChunkedArray) -> str:
+    """Return the column as an SQL operand; it is cast to text if it holds categories or only nulls."""
+    plain = not (pa.types.is_dictionary(column.type) or pa.types.is_null(column.type))
+    return quote(name) if plain else f"CAST({quote(name)} AS VARCHAR)"
+
+
 class SourceTable(ABC):
     """A table of an engine with a sample of it. From a query's failure it finds the row at fault.
 

@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from halfmask.data.clean import operand, time_column
 from halfmask.data.column_types import CLOCK_SPAN, TEXTS, ColumnType, is_iso, texts
 from halfmask.data.columns import STARTS, words
 from halfmask.data.date_formats import ORDER, DateFormat, date_format, start_of
 from halfmask.data.interpretation import Interpretation
 from halfmask.data.panel import Guess
-from halfmask.data.source_table import Rule
+from halfmask.data.source_table import Rule, operand
 from halfmask.data.sql import extract, quote
 from halfmask.data.times import TimeRule, clock_sql, time_rule
 from halfmask.data.unreadable_cells import guard
@@ -51,9 +50,9 @@ def time_rules(table: Interpretation, name: str, clock: str | None, *, running: 
     part = _parts_of_day(table, clock) if clock is not None and table.kinds[clock] in _WHOLE else _Parts(0, 24, False)
     running = running or part.running
     rule, notes = time_rule(name, kind, column, None if running else table.options.tz, written)
-    rule = replace(rule, spans=spans)
+    rule = replace(rule, spans=spans, name=name)
     if rule.has_offsets and table.options.tz is None:
-        rule = _with_own_clock(table, name, replace(rule, name=name), texts(column))
+        rule = _with_own_clock(table, name, rule, texts(column))
     notes += [f"{name} holds both ends of an interval: its start is the time"] if spans else []
     table.notes.extend(notes)
     evidence = written.evidence if written else "most texts are ISO times" if kind in TEXTS else "its type"
@@ -63,7 +62,7 @@ def time_rules(table: Interpretation, name: str, clock: str | None, *, running: 
         zone = f"wall clock of {rule.tz}"
         evidence = "times name an instant" if rule.tz in ("UTC", table.options.tz) else "the offsets of all times"
         table.guesses.append(Guess("zone", zone, evidence, "`tz`"))
-    moment = time_column(name, rule, column)
+    moment = _time_rule(name, rule, column)
     stamped = clock or name
     length = (
         0
@@ -78,6 +77,16 @@ def time_rules(table: Interpretation, name: str, clock: str | None, *, running: 
     if part.running and table.options.tz:
         both = running_on(moment.sql, of_day.sql, table.options.tz)
     return [replace(moment, sql=both, quick="", cells=None), of_day]
+
+
+def _time_rule(name: str, rule: TimeRule, column: pa.ChunkedArray) -> Rule:
+    """Return the rule that reads a column of times."""
+    quoted = operand(name, column)
+    attempt = f"({rule.present(quoted)}) AND ({rule.sql(quoted, 'TRY_CAST')}) IS NULL"
+    safe = rule.kind in {ColumnType.TIMESTAMP, ColumnType.DATE, ColumnType.ZONED}
+    careful = Rule("time", name, rule.sql(quoted), None if safe else attempt, rule.wanted())
+    found = texts(column) if rule.kind in TEXTS else []
+    return replace(careful, quick=rule.quick(quoted, found), cells=rule.cells(found))
 
 
 def _with_own_clock(table: Interpretation, name: str, rule: TimeRule, sample: Sequence[str]) -> TimeRule:

@@ -1,23 +1,28 @@
-"""Find what identifies users: a column (by its name, or because no other is left), or the names of files or folders."""
+"""Find and read what identifies users: a column (by name, or the only one left), or the names of files or folders."""
 
 import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from halfmask.data.column_types import CLOCKS, TIMES, ColumnType, is_time
+import pyarrow as pa
+
+from halfmask.data.arrow_blocks import ArrowCells
+from halfmask.data.column_types import CLOCKS, TEXTS, TIMES, ColumnType, is_time, texts
 from halfmask.data.columns import FRACTIONS, candidates, listing, present, role_of, several, words
 from halfmask.data.date_formats import is_compact
 from halfmask.data.options import ReadOptions
 from halfmask.data.other_columns import is_flag
 from halfmask.data.panel import Guess
-from halfmask.data.source_table import SAMPLE_ROWS, SourceTable
-from halfmask.data.sql import KIND_OF_FILE, advised, file_part, literal, quote
+from halfmask.data.source_table import SAMPLE_ROWS, Rule, SourceTable, operand
+from halfmask.data.sql import KIND_OF_FILE, advised, extract, file_part, literal, quote
 from halfmask.data.units import NAMES as UNIT_NAMES
 from halfmask.errors import ColumnError
 
 FROM_FILE, FROM_FOLDER = "@file", "@folder"
 _MONTH = r"[-_ .]*(?:19|20)[0-9]{2}[-_.]?(?:0[1-9]|1[0-2])(?:[-_.]?[0-3][0-9])?"
 """A month or a day in a file's name. Both DuckDB and Python read it alike."""
+_KEPT = '^="(.*)"$'
+"""The form in which exporters write an id so that a spreadsheet does not read it as a number."""
 
 
 def user_of(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOptions) -> tuple[str, Guess]:
@@ -126,3 +131,30 @@ def _constant(raw: SourceTable, name: str) -> bool:
     if others or raw.sample.num_rows < SAMPLE_ROWS or first is None:
         return not others
     return raw.count([f"{quote(name)} <> {literal(first)}"]) == [0]
+
+
+def user_rule(raw: SourceTable, kinds: Mapping[str, ColumnType], name: str) -> Rule:
+    """Return the rule that reads users in the column's own type, or from the names of files or folders.
+
+    An id stored as a float (1392.0) becomes a whole number if all ids of the whole column are such.
+    """
+    if name.startswith("@"):
+        return Rule("user", name, file_part(name.removeprefix("@")))
+    kind, column = kinds[name], raw.sample.column(name)
+    quoted = sql = operand(name, column)
+    if kind is ColumnType.FLOAT:
+        whole = raw.count([f"NOT isnan({quoted}) AND {quoted} <> floor({quoted})"]) == [0]
+        target = "BIGINT" if whole else "VARCHAR"
+        sql = f"CAST(CASE WHEN isnan({quoted}) THEN NULL ELSE {quoted} END AS {target})"
+    elif kind in {ColumnType.DECIMAL, ColumnType.OTHER, ColumnType.BOOLEAN}:
+        sql = f"CAST({quoted} AS VARCHAR)"
+    elif kind is ColumnType.TEXT_NUMBER and all(re.fullmatch(r"\d+(\.0*)?", text) for text in texts(column)):
+        zeros = literal(r"\.0+$")
+        sql = f"nullif(regexp_replace(trim({quoted}), {zeros}, ''), '')"
+    elif kind in TEXTS and any(re.fullmatch(_KEPT, text) for text in texts(column)):
+        text = f"trim({quoted})"
+        sql = f"nullif(coalesce(nullif({extract(text, _KEPT, 1)}, ''), {text}), '')"
+    elif kind in TEXTS:
+        # Blanks around a name are the exporter's; who reads quickly looks for them afterwards, among the users alone.
+        return Rule("user", name, f"nullif(trim({quoted}), '')", quick=quoted, cells=ArrowCells(pa.string()))
+    return Rule("user", name, sql, cells=ArrowCells(column.type) if kind is ColumnType.INTEGER else None)

@@ -4,15 +4,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from halfmask.data.clean import value_rule
-from halfmask.data.column_types import ABSENT, TEXTS, ColumnType, texts
+from halfmask.data.arrow_blocks import ArrowCells
+from halfmask.data.column_types import ABSENT, NUMBERS, TEXTS, ColumnType, texts
 from halfmask.data.columns import words
 from halfmask.data.interpretation import Interpretation
-from halfmask.data.number_formats import NumberFormat, number_format, unit_behind
+from halfmask.data.number_formats import NumberFormat, number_format, undecided, unit_behind
 from halfmask.data.panel import Guess
 from halfmask.data.reading_interval import head, step_of
-from halfmask.data.source_table import Rule
+from halfmask.data.source_table import Rule, operand
 from halfmask.data.sql import Queries, literal, matches, quote, text_of
 from halfmask.data.units import NAMES as UNIT_NAMES
 from halfmask.data.units import Wanted, conversion, factor, is_unit, kept_unit, needs_step, unit_in_name, usual_unit
@@ -156,3 +157,76 @@ def _unit_of_rows(
     if all(factor(unit, kept, step) == 1.0 for unit in found):
         return "", kept
     return conversion(text, found, kept, step), kept
+
+
+def value_rule(
+    name: str, kind: ColumnType, column: pa.ChunkedArray, form: NumberFormat | None = None, by: str = ""
+) -> Rule:
+    """Return the rule that reads values as doubles. The usual words for a missing value become null.
+
+    ``form``  how the texts write numbers
+    ``by``    an expression by which values are multiplied, to convert units; empty if they are not
+    """
+    quoted = operand(name, column)
+    if kind not in NUMBERS | {ColumnType.TEXT, ColumnType.EMPTY}:
+        held = "true and false" if kind is ColumnType.BOOLEAN else "no numbers"
+        raise ReadingError(f"column {name!r} holds {held}; name a column of numbers with `value`", kind="type")
+    if kind in TEXTS:
+        rule = _value_of_text(name, quoted, form or NumberFormat())
+    else:
+        double = pa.types.is_float64(column.type)
+        sql, cells = (quoted, ArrowCells(pa.float64())) if double else (f"CAST({quoted} AS DOUBLE)", None)
+        rule = Rule("value", name, sql, cells=cells)
+    if not by:
+        return rule
+    quick = f"({rule.quick}) * {by}" if rule.quick else ""
+    return replace(rule, sql=f"({rule.sql}) * {by}", quick=quick, cells=_multiplied(by, rule.cells))
+
+
+def _multiplied(by: str, cells: ArrowCells | None) -> ArrowCells | None:
+    """Return how Arrow reads cells and multiplies them by a constant; None if the factor differs between rows."""
+    try:
+        times = float(by)
+    except ValueError:
+        return None
+    return cells and ArrowCells(cells.type, lambda column: pc.multiply(cells.read(column), times))
+
+
+def _value_of_text(name: str, quoted: str, form: NumberFormat) -> Rule:
+    """Return the rule for texts with a decimal point; a word for a missing value becomes null."""
+    words = ", ".join(map(literal, (*ABSENT, name.lower())))
+    absent = f"lower(trim({quoted})) IN ({words})"
+    if not form.plain:
+        return _local_value(name, quoted, form, absent)
+    if form.whole:
+        return _whole_value(name, quoted, absent)
+    number = f"TRY_CAST({quoted} AS DOUBLE)"
+    rest = f"CAST(CASE WHEN {absent} THEN NULL ELSE {quoted} END AS DOUBLE)"
+    bad = f"{quoted} IS NOT NULL AND {number} IS NULL AND NOT {absent}"
+    wanted = "a number such as 0.14"
+    careful = f"CASE WHEN {quoted} IS NOT NULL THEN coalesce({number}, {rest}) END"
+    quick = f"CAST({quoted} AS DOUBLE)"
+    return Rule("value", name, careful, bad, wanted, quick, ArrowCells(pa.float64()))
+
+
+def _whole_value(name: str, quoted: str, absent: str) -> Rule:
+    """Return the rule for texts of which the first are whole numbers.
+
+    A point further down may group thousands, so it is an error and not read as a decimal point.
+    """
+    doubtful = matches(f"trim({quoted})", undecided("."))
+    text = f"CASE WHEN {absent} THEN NULL WHEN {doubtful} THEN 'no number' ELSE {quoted} END"
+    bad = f"{quoted} IS NOT NULL AND NOT {absent} AND ({doubtful} OR TRY_CAST({quoted} AS DOUBLE) IS NULL)"
+    cells = ArrowCells(pa.int64(), lambda column: column.cast(pa.float64(), safe=False))
+    return Rule("value", name, f"CAST({text} AS DOUBLE)", bad, "a number such as 14", "", cells)
+
+
+def _local_value(name: str, quoted: str, form: NumberFormat, absent: str) -> Rule:
+    """Return the rule for texts with a decimal comma, groups of thousands or a unit. All other texts are errors."""
+    bare = form.bare(quoted)
+    fits = f"({matches(bare, form.pattern())} AND {bare} <> '')"
+    nothing = f"{quoted} IS NULL OR {absent}"
+    text = f"CASE WHEN {nothing} THEN NULL WHEN {fits} THEN {form.cleaned(bare)} ELSE 'no number' END"
+    bad = f"{quoted} IS NOT NULL AND NOT {absent} AND NOT {fits}"
+    wanted = f"a number with the decimal sign {form.decimal!r}, as the others are; `decimal` names another"
+    return Rule("value", name, f"CAST({text} AS DOUBLE)", bad, wanted)

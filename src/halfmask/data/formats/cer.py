@@ -12,7 +12,6 @@ Values are not changed. The manifest says that they are kWh per half-hour, but t
 
 import pyarrow as pa
 
-from halfmask.data.clean import value_rule
 from halfmask.data.column_types import ColumnType
 from halfmask.data.csv_layout import Layout, Layouts
 from halfmask.data.encodings import compression
@@ -20,6 +19,7 @@ from halfmask.data.formats.csv import Csv
 from halfmask.data.locate import SourceFiles
 from halfmask.data.source_table import Rule
 from halfmask.data.sql import quote
+from halfmask.data.value_columns import value_rule
 
 NAMES = ("meter", "code", "value")
 LONG_DAYS = (298, 669)
