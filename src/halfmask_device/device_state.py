@@ -4,7 +4,8 @@
     terms.json      the terms (`halfmask_device.terms`), sealed with the secret
     limit.json      the limit (`halfmask_device.privacy_budget`), sealed likewise
     memory.sqlite   for each sensor, time and law a hash of the reported value; the number of reports per day; coarser
-                    laws that a limit switched to; campaigns and tokens, masked reports and their receipts
+                    laws that a limit switched to; campaigns and tokens, masked reports and their receipts; for
+                    campaigns of totals the readings of periods that have not ended
 
 Noise is not stored, because it is derived from the secret. If the memory is lost or rolled back, every reading still
 gets the same report under the same setting. What is lost is the detection of revisions and changed settings, and the
@@ -41,6 +42,8 @@ CREATE TABLE IF NOT EXISTS moved (who TEXT, law TEXT, PRIMARY KEY (who, law)) WI
 CREATE TABLE IF NOT EXISTS campaigns (id TEXT PRIMARY KEY, plain TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS queue (number INTEGER PRIMARY KEY AUTOINCREMENT, campaign TEXT, time TEXT, steps TEXT,
     setting TEXT, outcome TEXT, reward INTEGER, UNIQUE (campaign, time));
+CREATE TABLE IF NOT EXISTS gathered (campaign TEXT, period INTEGER, time INTEGER, value TEXT,
+    PRIMARY KEY (campaign, period, time)) WITHOUT ROWID;
 """
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _MENDED = (
@@ -124,6 +127,7 @@ class State:
         connection = sqlite3.connect(where, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
         _log_ahead(connection)
         connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+        connection.execute("PRAGMA secure_delete = ON")  # what is erased is overwritten
         connection.executescript(SCHEMA)
         return connection
 
@@ -135,6 +139,11 @@ class State:
         self._synchronous = "FULL"
         with self._alone() as memory:
             memory.execute("PRAGMA synchronous = FULL")
+
+    def wipe(self) -> None:
+        """Empty the write-ahead log, which still holds what was erased. Other readers may delay it to the next time."""
+        with self._alone() as memory:
+            memory.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def fleeting(self) -> None:
         """Do not wait for the disk from now on, and lock out other processes.

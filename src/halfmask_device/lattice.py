@@ -1,6 +1,5 @@
 """The published lattice: readings are rounded to its points, and reports are multiples of its step."""
 
-import math
 import re
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -15,6 +14,7 @@ Value = str | int | float | Decimal | None
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,9})?", re.ASCII)
 _MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "inf", "infinity"))
 _MOST_DIGITS = 30
+_HUGE = Decimal(10) ** (2 * _MOST_DIGITS)
 _MEMO = 1 << 16
 """Most readings whose steps are cached: meters often repeat a value."""
 
@@ -80,19 +80,13 @@ class Lattice:
                 memo[value] = plain
             if plain is not None:
                 return plain
-        text = "" if value is None else str(value).strip()
-        if text.lstrip("+-").lower() in _MISSING:
-            return None
-        if not _NUMBER.fullmatch(text) or isinstance(value, bool):
-            raise ReadingError(
-                f"{place} is not a number: write it like 0.512, or leave it empty if it is missing", kind="number"
-            )
-        number, (low, high) = Decimal(text), self.ends
-        if not number or number.adjusted() < math.log10(self.unit) - 2:  # avoids huge powers of ten
-            return min(max(0, low), high)
-        if number.adjusted() > 2 * _MOST_DIGITS:
-            return high if number > 0 else low
-        return min(max(floor(Fraction(number) / self.unit + Fraction(1, 2)), low), high)
+        number = exact_reading(value, place)
+        return None if number is None else self.nearest(Fraction(number))
+
+    def nearest(self, number: Fraction) -> int:
+        """Return a number in steps: the nearest lattice point, halves rounded up, clipped to the range."""
+        low, high = self.ends
+        return min(max(floor(number / self.unit + Fraction(1, 2)), low), high)
 
     def _plain_steps(self, value: str | float) -> int | None:
         """Return `steps` of a plain decimal like 12.345, fast and in integers; None for any other spelling."""
@@ -113,6 +107,25 @@ class Lattice:
         digits = str(abs(steps) * int(self.unit * 10**places)).zfill(places + 1)
         sign = "-" if steps < 0 else ""
         return f"{sign}{digits[:-places]}.{digits[-places:]}" if places else sign + digits
+
+
+def exact_reading(value: Value, place: str = "the reading") -> Decimal | None:
+    """Return a reading exactly, or None if it is a missing value. Raise a ReadingError if it is not a number.
+
+    Beyond 10^60 it is +-10^60, and nearer to 0 than 10^-60 it is 0, so that powers of ten stay small: no lattice
+    reaches that far.
+    """
+    text = "" if value is None else str(value).strip()
+    if text.lstrip("+-").lower() in _MISSING:
+        return None
+    if not _NUMBER.fullmatch(text) or isinstance(value, bool):
+        raise ReadingError(
+            f"{place} is not a number: write it like 0.512, or leave it empty if it is missing", kind="number"
+        )
+    number = Decimal(text)
+    if not number or number.adjusted() < -2 * _MOST_DIGITS:
+        return Decimal(0)
+    return number if number.adjusted() <= 2 * _MOST_DIGITS else _HUGE.copy_sign(number)
 
 
 def exact_decimal(text: str, name: str) -> Fraction:

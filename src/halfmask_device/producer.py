@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from halfmask_device.device_state import State
-from halfmask_device.errors import ReadingError, StoppedError
+from halfmask_device.errors import ReadingError, SettingError, StoppedError
 from halfmask_device.lattice import Lattice, Value
 from halfmask_device.masking import PREPARE, Channel, mask
 from halfmask_device.privacy_ledger import Guard, UserNotes
 from halfmask_device.random_bits import Bits
 from halfmask_device.reading_times import UNDATED, normalized_time
-from halfmask_device.setting import DeviceSetting, law, unmasked_warning
+from halfmask_device.setting import READING, DeviceSetting, law, unmasked_warning
 from halfmask_device.terms import Terms, hold_to
 
 Reading = tuple[str, Value] | tuple[str, Value, str]
@@ -50,6 +50,13 @@ class Producer:
         self, setting: str, lattice: Lattice, state: str | Path, *, change: bool = False, revise: bool = False
     ) -> None:
         channel = Channel.of(setting, lattice)
+        if channel.setting.release != READING:
+            law_text = channel.setting.released(READING)
+            raise SettingError(
+                f"{setting} masks the total of a period, and a reading has none: add up the readings of each period "
+                f"and mask the sums with {law_text}, or join a campaign of totals",
+                kind="release",
+            )
         law(channel.setting, lattice.unit)  # raises before anything is written
         self._state = State(state)
         terms = hold_to(self._state, Terms(channel.setting.text, lattice), change=change)

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
+from typing import NamedTuple
 
 from halfmask_device.device_state import State
 from halfmask_device.errors import ReadingError
@@ -21,14 +22,16 @@ BEYOND = "some readings lie outside the campaign's range and count as its end: a
 class Queued:
     """The result of queueing readings.
 
-    ``reports``  number of reports that are in the queue, new or already known
-    ``refused``  number of other readings, by reason
-    ``notes``    messages for the user
+    ``reports``   number of reports that are in the queue, new or already known
+    ``refused``   number of other readings, by reason
+    ``notes``     messages for the user
+    ``gathered``  number of readings that are kept for the total of their period, or already counted in it
     """
 
     reports: int = 0
     refused: Counter[str] = field(default_factory=Counter)
     notes: UserNotes = field(default_factory=UserNotes)
+    gathered: int = 0
 
 
 class CampaignQueue:
@@ -53,11 +56,7 @@ class CampaignQueue:
     def put(self, batch: list[tuple[str, Value]], first: int) -> None:
         readings, times = [], []
         for row, (time, value) in enumerate(batch, first):
-            try:
-                when, text, canonical, day = _read(time, self._zone)
-            except ReadingError:
-                instant_of(time, self._zone, f"row {row}, column time: the time")  # the same error, with the row
-                raise
+            when, text, canonical, day = read_time(time, self._zone, row)
             steps = self._campaign.lattice.steps(value, f"row {row}, column value: the reading")
             if steps in self._ends and self._beyond(value):
                 self._queued.notes.note(BEYOND)
@@ -93,8 +92,25 @@ class CampaignQueue:
         self._queued.reports += len(rows)
 
 
+class ReadTime(NamedTuple):
+    """A time as an instant, as the text that is sent, in the normalized spelling that is hashed, and its day."""
+
+    when: int
+    text: str
+    normalized: str
+    day: int
+
+
+def read_time(time: str, zone: str | None, row: int) -> ReadTime:
+    """Return the time of a row. An error names the row."""
+    try:
+        return _read(time, zone)
+    except ReadingError:
+        instant_of(time, zone, f"row {row}, column time: the time")  # the same error, with the row
+        raise
+
+
 @lru_cache(maxsize=4096)
-def _read(time: str, zone: str | None) -> tuple[int, str, str, int]:
-    """Return a time as an instant, as the text that is sent, in the normalized spelling that is hashed, and its day."""
+def _read(time: str, zone: str | None) -> ReadTime:
     when = instant_of(time, zone, "the time")
-    return when, instant_text(when), *normalized_time(instant_text(when))
+    return ReadTime(when, instant_text(when), *normalized_time(instant_text(when)))

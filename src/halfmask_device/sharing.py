@@ -6,6 +6,7 @@ readings are never queued, logged or sent. The device pins the hash of a campaig
 
 import json
 import sqlite3
+import time as clocks
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -16,10 +17,14 @@ from pathlib import Path
 from halfmask_device.device_state import State, can_begin, holds_device
 from halfmask_device.errors import HalfmaskError, OptionError
 from halfmask_device.http_client import ServiceClient, ServiceError
+from halfmask_device.instants import Instant
 from halfmask_device.lattice import Value
 from halfmask_device.membership import Membership, find_campaign, levels, read_membership
+from halfmask_device.period_totals import CampaignTotals, Gathered
+from halfmask_device.privacy_ledger import UserNotes
 from halfmask_device.protocol import CampaignTerms, ReportResult
 from halfmask_device.report_queue import CampaignQueue, Queued
+from halfmask_device.setting import TOTAL
 
 BATCH = 1000
 """Reports per request: well below the protocol's limits of 10,000 reports and one mebibyte."""
@@ -47,12 +52,22 @@ class Sharer:
     ``state``    folder of the device; a new device is created there on the first successful join
     ``service``  makes the client for an address; tests pass another one
     ``create``   if False, a device that does not exist is an error and is never created
+    ``clock``    the seconds since 1970
     """
 
     def __init__(
-        self, state: str | Path, service: Callable[[str], ServiceClient] = ServiceClient, *, create: bool = True
+        self,
+        state: str | Path,
+        service: Callable[[str], ServiceClient] = ServiceClient,
+        *,
+        create: bool = True,
+        clock: Callable[[], float] = clocks.time,
     ) -> None:
-        self._folder, self._service, self._create = Path(state), service, create
+        self._folder, self._service, self._create, self._clock = Path(state), service, create, clock
+
+    @property
+    def _now(self) -> Instant:
+        return int(self._clock() * 1e6)
 
     @cached_property
     def state(self) -> State:
@@ -146,7 +161,9 @@ class Sharer:
         left = replace(member, left=True)
         with self.state.memory() as memory:
             memory.execute("DELETE FROM queue WHERE campaign = ? AND outcome IS NULL", (member.campaign,))
+            memory.execute("DELETE FROM gathered WHERE campaign = ?", (member.campaign,))
             self._write(memory, left)
+        self.state.wipe()
         return left
 
     def memberships(self, *, left: bool = False) -> list[Membership]:
@@ -172,6 +189,8 @@ class Sharer:
     def put(self, readings: Iterable[tuple[str, Value]], *, first: int = 1) -> Queued:
         """Mask readings for every campaign and queue the reports, which are on disk when this returns.
 
+        For a campaign of totals the readings are kept until their period has ended; `send` masks its total.
+
         A different value for a time that was already reported is refused: the service keeps the first report, so a
         second would only reveal more about the readings. ``first`` is the number of the first row in errors.
         """
@@ -181,20 +200,40 @@ class Sharer:
             raise OptionError("this device is in no campaign: join one first", kind="membership")
         zones = {member.terms.time_zone for member in self.memberships(left=True)}
         zone = zones.pop() if len(zones) == 1 else None
-        queues = [CampaignQueue(self.state, member, queued, zone) for member in members]
+        of_totals = self._totals()
+        queues = [CampaignQueue(self.state, each, queued, zone) for each in members if each.terms.release != TOTAL]
         while batch := list(islice(rest, BATCH)):
             for each in queues:
                 each.put(batch, first)
+            for campaign in of_totals:
+                campaign.put(batch, first, zone, queued)
             first += len(batch)
         return queued
 
-    def send(self) -> Sent:
-        """Send the queued reports, and keep those without a receipt.
+    def _totals(self) -> list[CampaignTotals]:
+        return [CampaignTotals(self.state, each) for each in self.memberships() if each.terms.release == TOTAL]
+
+    def totals_due(self) -> bool:
+        """Return whether the total of a period can be masked and sent."""
+        return any(each.due(self._now) for each in self._totals())
+
+    def gathered(self) -> list[tuple[str, Gathered]]:
+        """Return the periods whose totals are not masked yet, each with its campaign."""
+        return [(each.campaign, period) for each in self._totals() for period in each.gathered()]
+
+    def send(self, *, partial: bool = False) -> Sent:
+        """Mask the totals of periods that have ended, send the queued reports, and keep those without a receipt.
 
         A campaign that fails does not hold up the others; its error becomes a note. If all fail, the first error is
         raised.
+
+        ``partial``  report the total of a period also if fewer than 90 % of its readings are there
         """
         sent, failed, members = Sent(), list[HalfmaskError](), self.memberships()
+        notes = UserNotes()
+        for each in self._totals():
+            each.mask_ended(self._now, notes, partial=partial)
+        sent.notes += notes
         for member in members:
             try:
                 self._send(member, sent)

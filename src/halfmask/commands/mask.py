@@ -141,6 +141,7 @@ def _masked_array(options: Mask) -> "FloatArray":
 
     from halfmask.mechanisms.setting import PrivacySetting
     from halfmask_device import Lattice, noise
+    from halfmask_device.setting import READING, split_release
     from halfmask_device.terms import STEP, widest
 
     try:
@@ -148,6 +149,14 @@ def _masked_array(options: Mask) -> "FloatArray":
     except (TypeError, ValueError) as error:
         raise ReadingError("the array holds something that is not a number", kind="array") from error
     present, setting = np.isfinite(readings), str(options.setting)
+    law, release = split_release(setting)
+    if release != READING:
+        raise OptionError(
+            f"{setting} masks the total of a period, and an array has no periods: add up the values of each period "
+            f"yourself, clip the sums to `low` and `high`, and mask them with {law}",
+            kind="release",
+            field="setting",
+        )
     reports = np.full(readings.shape, np.nan)
     if options.rng is not None:
         reports[present] = PrivacySetting.parse(setting).mask(readings[present], options.rng)

@@ -38,6 +38,8 @@ class Send(OfDevice, Tells):
         The column with the readings.
     follow
         Continue as the file grows, until Ctrl-C.
+    partial
+        In campaigns of totals, report a period's total also if fewer than 90 % of its readings are there.
     mqtt
         Send the reports by this broker, mqtt://PRODUCER:PASSWORD@HOST:PORT or mqtts://; each waits for its receipt.
     """
@@ -46,6 +48,7 @@ class Send(OfDevice, Tells):
     time: str = "time"
     value: str = "value"
     follow: Flag = False
+    partial: Flag = False
     mqtt: str | None = None
 
     def check_together(self) -> None:
@@ -58,6 +61,7 @@ class Shared:
     """The outcome of sending: what happened to readings and reports."""
 
     queued: int = 0
+    gathered: int = 0
     refused: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)
     earned: Counter[str] = field(default_factory=Counter)
@@ -114,6 +118,7 @@ class _Run:
         for first, batch in csv_batches(cast("ByteSource", source), self.options.time, self.options.value, name=name):
             queued = self.sharer.put(batch, first=first)
             self.shared.queued += queued.reports
+            self.shared.gathered += queued.gathered
             self.shared.refused += queued.refused
             self._tell(queued.notes)
             if self.options.follow:
@@ -121,14 +126,14 @@ class _Run:
 
     def _idle(self) -> bool:
         clock.sleep(WAIT)
-        if self.shared.waiting:
+        if self.shared.waiting or self.sharer.totals_due():
             self.send(patient=True)
         return True
 
     def send(self, *, patient: bool) -> None:
         """Send what is queued. If the service does not answer, a patient run goes on queueing."""
         try:
-            sent = self.sharer.send()
+            sent = self.sharer.send(partial=self.options.partial)
         except RunError as error:
             if not patient:
                 raise
@@ -160,6 +165,8 @@ def main(options: Send) -> None:
 def _say(shared: Shared) -> None:
     earned = " and ".join(money(amount, currency) for currency, amount in shared.earned.items()) or "nothing"
     print(f"queued {shared.queued} report(s); sent: {counted(shared.outcomes)}; earned {earned}")
+    if shared.gathered:
+        note(f"{shared.gathered} reading(s) count in the totals of their periods, which are sent when these have ended")
     if shared.refused:
         note(f"not reported: {counted(shared.refused)}")
     if shared.waiting:
@@ -181,6 +188,9 @@ WORDS = {
     "unaligned": "of times that the campaign does not take",
     "forgotten": "of days whose keys were deleted",
     "limit": "beyond the limit of the ledger",
+    "late": "too late for the total of their period, which was reported",
+    "partial": "not reported, since too few readings of the period came",
+    "masking": "not masked yet",
     "waiting": "waiting for a receipt",
 }
 """What the codes of refusals and receipts mean, as they are printed."""

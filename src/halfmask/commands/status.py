@@ -11,6 +11,7 @@ from halfmask_device.decimals import money
 
 if TYPE_CHECKING:
     from halfmask_device.membership import Membership
+    from halfmask_device.period_totals import Gathered
 
 
 class Status(OfDevice):
@@ -30,6 +31,8 @@ class CampaignStanding:
 
     member: "Membership"
     counts: dict[str, tuple[int, int]]
+    gathered: "tuple[Gathered, ...]" = ()
+    """Periods of a campaign of totals that have readings and no total yet."""
 
 
 @command(Status, group="Share: device")
@@ -37,7 +40,12 @@ def status(options: Status) -> list[CampaignStanding]:
     """Return the campaigns of a device, and what happened to its reports, as far as the device knows."""
     from halfmask_device.sharing import Sharer
 
-    return [CampaignStanding(member, counts) for member, counts in Sharer(options.state, create=False).standings()]
+    sharer = Sharer(options.state, create=False)
+    gathered = sharer.gathered()
+    return [
+        CampaignStanding(member, counts, tuple(each for of, each in gathered if of == member.campaign))
+        for member, counts in sharer.standings()
+    ]
 
 
 def main(options: Status) -> None:
@@ -48,5 +56,7 @@ def main(options: Status) -> None:
         print(f"{member.campaign}{left} at {member.address}: setting {member.setting}, {member.offer.get('name')}")
         for outcome, (reports, reward) in each.counts.items():
             print(f"  {counted({outcome: reports})}; {money(reward, str(member.offer.get('currency', '')))}")
+        for period in each.gathered:
+            print(f"  {period.span.key}: {period.readings} of {member.terms.readings_expected} readings, no total yet")
     if not found:
         note("this device is in no campaign: halfmask join URL")

@@ -1,0 +1,257 @@
+"""Totals of a campaign's periods: the device adds up its own readings, and masks the sum once the period has ended.
+
+Readings of a period are kept in the memory until its total is masked. Their values are erased then; their times stay,
+so that the same rows can be given again. A total is fixed before it is masked (its row in the queue has the outcome
+`MASKING`), so that a device that is killed goes on with the same total, and every period has one total and one draw.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from halfmask_device.campaign_calendar import Calendar, Span
+from halfmask_device.device_state import State
+from halfmask_device.errors import RunError
+from halfmask_device.instants import DAY, MINUTE, Instant, instant_text
+from halfmask_device.lattice import Value, exact_reading
+from halfmask_device.masking import Channel, DatedReading, mask
+from halfmask_device.membership import Membership
+from halfmask_device.privacy_ledger import Guard, UserNotes
+from halfmask_device.reading_times import normalized_time
+from halfmask_device.report_queue import Queued, read_time
+
+MASKING = "masking"
+"""The outcome of a total that is fixed and not masked yet."""
+ENOUGH = Fraction(9, 10)
+"""Share of the expected readings below which nothing is reported, unless the owner allows it."""
+NEAR = Fraction(3, 2)
+"""A period has its last reading if one lies within this many usual intervals of its end."""
+LATE = (
+    "readings came after the total of their period was reported: they change nothing, because each period is reported "
+    "once"
+)
+BEYOND = "a total lies outside the campaign's range and counts as its end: are the readings in the campaign's unit?"
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """The readings that a device keeps of a period whose total is not masked yet.
+
+    ``last``   time of the latest reading
+    ``fixed``  whether the total is fixed, and only has to be masked
+    """
+
+    span: Span
+    readings: int
+    last: Instant
+    fixed: bool
+
+
+def total_time(span: Span) -> str:
+    """Return the text that stands for a period's total where a reading has its time; no reading has such a time."""
+    return "/".join(normalized_time(instant_text(each))[0] for each in (span.begins, span.ends))
+
+
+class CampaignTotals:
+    """The totals of one campaign of totals."""
+
+    def __init__(self, state: State, member: Membership) -> None:
+        self._state, self._member, self._terms, self.campaign = state, member, member.terms, member.campaign
+        try:
+            self._calendar = Calendar(self._terms.period, self._terms.time_zone)
+        except (KeyError, ValueError) as error:
+            raise RunError(
+                f"campaign {member.campaign} counts by periods or a time zone that this device does not have: "
+                "update the program and install its time zones (package tzdata)",
+                kind="time_zone",
+            ) from error
+        self._expected = self._terms.readings_expected or 1
+        grace = member.offer.get("grace_minutes")
+        self._grace = grace * MINUTE if isinstance(grace, int) else 0
+
+    def put(self, batch: Sequence[tuple[str, Value]], first: int, zone: str | None, queued: Queued) -> None:
+        """Keep readings for the totals of their periods. Those of a period that was reported change nothing.
+
+        ``first``  number of the first row, for errors
+        ``zone``   time zone of times without an offset
+        """
+        by_period: dict[Span, list[tuple[Instant, Decimal]]] = {}
+        for row, (time, value) in enumerate(batch, first):
+            when = read_time(time, zone, row).when
+            number = exact_reading(value, f"row {row}, column value: the reading")
+            if number is None:
+                queued.refused["missing"] += 1
+            elif not self._terms.begins <= when < self._terms.ends:
+                queued.refused["outside_campaign"] += 1
+            else:
+                span = self._calendar.span_of(when)
+                if span.begins // DAY < self._state.secret.day:
+                    queued.refused["forgotten"] += 1
+                else:
+                    by_period.setdefault(span, []).append((when, number))
+        with self._state.memory() as memory:
+            for span, readings in by_period.items():
+                self._keep(memory, span, readings, queued)
+
+    def _keep(
+        self, memory: sqlite3.Connection, span: Span, readings: Iterable[tuple[Instant, Decimal]], queued: Queued
+    ) -> None:
+        key = (self._member.campaign, span.begins)
+        kept = dict(memory.execute("SELECT time, value FROM gathered WHERE campaign = ? AND period = ?", key))
+        queue = "SELECT 1 FROM queue WHERE campaign = ? AND time = ?"
+        reported = memory.execute(queue, (self._member.campaign, instant_text(span.begins))).fetchone() is not None
+        new = []
+        for when, number in readings:
+            if when not in kept and reported:
+                queued.refused["late"] += 1
+                queued.notes.note(LATE)
+            elif when not in kept:
+                kept[when] = str(number)
+                new.append((*key, when, str(number)))
+                queued.gathered += 1
+            elif kept[when] is not None and Decimal(kept[when]) != number:
+                queued.refused["revision"] += 1
+            else:
+                queued.gathered += 1
+        memory.executemany("INSERT INTO gathered VALUES (?, ?, ?, ?)", new)
+
+    def gathered(self) -> list[Gathered]:
+        """Return the periods whose total is not masked yet, in order."""
+        with self._state.memory() as memory:
+            rows = memory.execute(
+                "SELECT period, count(*), max(time) FROM gathered WHERE campaign = ? AND value IS NOT NULL "
+                "GROUP BY period ORDER BY period",
+                (self._member.campaign,),
+            ).fetchall()
+            fixed = memory.execute(
+                "SELECT time FROM queue WHERE campaign = ? AND outcome = ?", (self._member.campaign, MASKING)
+            ).fetchall()
+        texts = {time for (time,) in fixed}
+        spans = [self._calendar.span_of(period) for period, _, _ in rows]
+        return [
+            Gathered(span, readings, last, instant_text(span.begins) in texts)
+            for span, (_, readings, last) in zip(spans, rows, strict=True)
+        ]
+
+    def due(self, now: Instant) -> bool:
+        """Return whether the total of a period can be masked."""
+        found = self.gathered()
+        return any(each.fixed or (self._has_ended(each, found, now) and self._enough(each)) for each in found)
+
+    def mask_ended(self, now: Instant, notes: UserNotes, *, partial: bool = False) -> None:
+        """Mask and queue the totals of periods that have ended.
+
+        A period has ended on this device if its time is over and its last reading is there: one near its end or a later
+        one. After half of the campaign's grace it is not waited for any more. Periods with too few readings wait until
+        the grace is over; then their readings are erased, and nothing is reported.
+
+        ``partial``  report periods with too few readings too
+        """
+        found = self.gathered()
+        chosen, over = [], []
+        for each in found:
+            if each.fixed or (self._has_ended(each, found, now) and (partial or self._enough(each))):
+                chosen.append(each)
+            elif each.span.ends <= now and not self._enough(each):
+                notes.note(self._too_few(each, now))
+                if now >= each.span.ends + self._grace:
+                    over.append(each)
+        self._fix(chosen)
+        self._mask(chosen, notes)
+        with self._state.memory() as memory:
+            for each in over:
+                self._end(memory, each.span, "partial")
+        if chosen or over:
+            self._state.wipe()
+
+    def _enough(self, each: Gathered) -> bool:
+        return each.readings >= ENOUGH * self._expected
+
+    def _has_ended(self, each: Gathered, found: Sequence[Gathered], now: Instant) -> bool:
+        begins, ends = each.span.begins, each.span.ends
+        near = ends - NEAR * (ends - begins) / self._expected
+        return ends <= now and (max(other.last for other in found) >= near or now >= ends + self._grace // 2)
+
+    def _too_few(self, each: Gathered, now: Instant) -> str:
+        told = f"{each.span.key} of campaign {self._member.campaign} has {each.readings} of {self._expected} readings"
+        if now < each.span.ends + self._grace:
+            return f"{told}: its total is not reported before more come, unless you allow it with `partial`"
+        return f"{told}, and takes no reports any more: its total was not reported"
+
+    def _fix(self, chosen: Iterable[Gathered]) -> None:
+        """Take no more readings of these periods, so that their totals stay as they are."""
+        rows = [(self._member.campaign, instant_text(each.span.begins), "", "", MASKING) for each in chosen]
+        with self._state.memory() as memory:
+            memory.executemany(
+                "INSERT OR IGNORE INTO queue (campaign, time, steps, setting, outcome) VALUES (?, ?, ?, ?, ?)", rows
+            )
+
+    def _mask(self, chosen: Sequence[Gathered], notes: UserNotes) -> None:
+        menu, lattice = self._terms.menu, self._terms.lattice
+        channel = Channel.of(menu[self._member.setting], lattice)
+        who = f"{self._member.address} {self._member.campaign}"
+        guard = Guard(self._state, channel, menu.values(), notes, who)
+        past = [Channel.of(menu[each], lattice) for each in self._member.past if menu[each] != channel.setting.text]
+        ids = {Channel.of(text, lattice).name: id for id, text in menu.items()} | {channel.name: self._member.setting}
+        spans, readings = [], list[DatedReading]()
+        for each in chosen:
+            day = each.span.begins // DAY
+            if day < self._state.secret.day:
+                with self._state.memory() as memory:
+                    self._end(memory, each.span, "forgotten")
+                continue
+            steps = self._total(each.span, notes)
+            if steps is not None:  # else another process has masked it meanwhile
+                spans.append(each.span)
+                readings.append(("", total_time(each.span), day, self._state.keys.of(day), steps))
+        if not readings:
+            return
+        masked = mask(self._state, channel, readings, guard, past=past)
+        with self._state.memory() as memory:
+            for i, (span, report) in enumerate(zip(spans, masked.reports, strict=True)):
+                why = masked.refused.get(i)
+                if report is not None:
+                    self._end(memory, span, None, report, ids[masked.others.get(i, channel).name])
+                elif why == "revision":
+                    notes.note(f"{span.key}: another total of this period was reported before, and it stands")
+                    self._end(memory, span, why)
+                else:  # it can be reported once the owner allows more
+                    notes.note(f"{span.key}: its total is not reported, because it would exceed what the owner allows")
+                    self._set_free(memory, span)
+
+    def _set_free(self, memory: sqlite3.Connection, span: Span) -> None:
+        row = (self._member.campaign, instant_text(span.begins), MASKING)
+        memory.execute("DELETE FROM queue WHERE campaign = ? AND time = ? AND outcome = ?", row)
+
+    def _total(self, span: Span, notes: UserNotes) -> int | None:
+        """Return the sum of a period's readings in steps: rounded to the lattice, and clipped to its bounds.
+
+        Return None if their values were erased.
+        """
+        with self._state.memory() as memory:
+            rows = memory.execute(
+                "SELECT value FROM gathered WHERE campaign = ? AND period = ? AND value IS NOT NULL",
+                (self._member.campaign, span.begins),
+            ).fetchall()
+        if not rows:
+            return None
+        total, lattice = sum((Fraction(value) for (value,) in rows), Fraction(0)), self._terms.lattice
+        if not Fraction(lattice.low) <= total <= Fraction(lattice.high):
+            notes.note(BEYOND)
+        return lattice.nearest(total)
+
+    def _end(
+        self, memory: sqlite3.Connection, span: Span, outcome: str | None, steps: int | None = None, setting: str = ""
+    ) -> None:
+        """Queue a period's report, or store why there is none, and erase the values of its readings."""
+        row = (self._member.campaign, instant_text(span.begins))
+        memory.execute("INSERT OR IGNORE INTO queue (campaign, time, outcome) VALUES (?, ?, ?)", (*row, MASKING))
+        memory.execute(
+            "UPDATE queue SET steps = ?, setting = ?, outcome = ? WHERE campaign = ? AND time = ? AND outcome = ?",
+            ("" if steps is None else str(steps), setting, outcome, *row, MASKING),
+        )
+        memory.execute(
+            "UPDATE gathered SET value = NULL WHERE campaign = ? AND period = ?", (self._member.campaign, span.begins)
+        )
