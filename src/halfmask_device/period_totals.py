@@ -79,7 +79,7 @@ class CampaignTotals:
         """
         by_period: dict[Span, list[tuple[Instant, Decimal]]] = {}
         for row, (time, value) in enumerate(batch, first):
-            when = read_time(time, zone, row).when
+            when = read_time(time, zone, row)[0]
             number = exact_reading(value, f"row {row}, column value: the reading")
             if number is None:
                 queued.refused["missing"] += 1

@@ -4,7 +4,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
-from typing import NamedTuple
 
 from halfmask_device.device_state import State
 from halfmask_device.errors import ReadingError
@@ -92,17 +91,8 @@ class CampaignQueue:
         self._queued.reports += len(rows)
 
 
-class ReadTime(NamedTuple):
-    """A time as an instant, as the text that is sent, in the normalized spelling that is hashed, and its day."""
-
-    when: int
-    text: str
-    normalized: str
-    day: int
-
-
-def read_time(time: str, zone: str | None, row: int) -> ReadTime:
-    """Return the time of a row. An error names the row."""
+def read_time(time: str, zone: str | None, row: int) -> tuple[int, str, str, int]:
+    """Return a row's time as an instant, as the text that is sent, in the spelling that is hashed, and its day."""
     try:
         return _read(time, zone)
     except ReadingError:
@@ -111,6 +101,6 @@ def read_time(time: str, zone: str | None, row: int) -> ReadTime:
 
 
 @lru_cache(maxsize=4096)
-def _read(time: str, zone: str | None) -> ReadTime:
+def _read(time: str, zone: str | None) -> tuple[int, str, str, int]:
     when = instant_of(time, zone, "the time")
-    return ReadTime(when, instant_text(when), *normalized_time(instant_text(when)))
+    return when, instant_text(when), *normalized_time(instant_text(when))
