@@ -15,7 +15,7 @@ import pytest
 
 from halfmask.service.campaign_periods import others, own_cells
 from halfmask.service.cells import merge
-from halfmask.service.clock import system_clock
+from halfmask.service.request import system_clock
 from halfmask.service.service import Service
 from halfmask.service.storage.sql_store import open_store
 from halfmask_device.http_client import urllib_transport

@@ -29,7 +29,6 @@ BODIES: dict[str, Any] = {
 }
 PEER = "fedcba9876543210"
 OTHERS = [
-    ("GET", "/v1/health", ()),
     ("POST", "/v1/reports", ("producer",)),
     ("GET", "/metrics", ()),
 ]

@@ -181,7 +181,6 @@ def test_a_store_that_fails_is_told_and_waited_for(
     with monkeypatch.context() as patched:
         patched.setattr(world.store, "transaction", fail)
         patched.setattr(world.store, "reading", fail)
-        patched.setattr(world.store, "check", fail)
         assert world.refused(status, "POST", "/v1/reports", producer, body)["code"] == code
         assert world.refused(status, "GET", "/v1/me", producer)["code"] == code
         assert world.refused(status, "GET", "/v1/health")["code"] == code

@@ -45,9 +45,6 @@ class Flaky(Store):
     def reading(self) -> Any:
         return self.inner.reading()
 
-    def check(self) -> None:
-        self.inner.check()
-
     def has_room(self) -> bool:
         return True
 

@@ -20,7 +20,7 @@ from halfmask.commands.simulate import Simulate, Simulated, _outcome, panel, sus
 from halfmask.figures.simulated_days import read_days, simulated_caption, simulated_plot
 from halfmask.rewards.asked_panel import AskedPanel
 from halfmask.rewards.choice_model import ChoiceModel
-from halfmask.service.clock import system_clock
+from halfmask.service.request import system_clock
 from halfmask.simulation.simulated_consumer import SimulatedConsumer
 from halfmask.simulation.simulated_producers import FIRST_DAY
 from halfmask.simulation.simulated_service import Host, hosted, no_script

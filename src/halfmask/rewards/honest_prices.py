@@ -172,11 +172,6 @@ def dominated(rewards: FloatArray, privacy: FloatArray) -> list[tuple[int, int]]
 
     By the choice model some producers choose k nevertheless, because they value more than privacy and reward.
     """
-    pairs = []
-    for k in range(len(rewards)):
-        for other in range(len(rewards)):
-            no_less = rewards[other] >= rewards[k] and privacy[other] >= privacy[k]
-            if no_less and (rewards[other] > rewards[k] or privacy[other] > privacy[k]):
-                pairs.append((k, other))
-                break
-    return pairs
+    no_less = (rewards >= rewards[:, None]) & (privacy >= privacy[:, None])
+    better = no_less & ((rewards > rewards[:, None]) | (privacy > privacy[:, None]))
+    return [(int(k), int(better[k].argmax())) for k in np.flatnonzero(better.any(axis=1))]

@@ -157,7 +157,7 @@ def _given_spread(likelihood: "_Likelihood", theta: FloatArray) -> FloatArray:
     hessian = _hessian(likelihood, theta)
     _check_told_apart(hessian)
     inverse = np.linalg.inv(hessian)
-    scores = likelihood.scores(theta)[:, :3]
+    scores = likelihood.parts(theta)[1][:, :3]
     return np.asarray(inverse @ (scores.T @ (likelihood.weight[:, None] * scores)) @ inverse)
 
 
@@ -240,14 +240,11 @@ class _Likelihood:
 
     def both(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return the negative log-likelihood and its gradient."""
-        log, scores = self._parts(theta)
+        log, scores = self.parts(theta)
         return -float(self.weight @ log), np.asarray(-self.weight @ scores)
 
-    def scores(self, theta: FloatArray) -> FloatArray:
-        """Return the gradient of each producer's log-likelihood, (N, P)."""
-        return self._parts(theta)[1]
-
-    def _parts(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def parts(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return each producer's log-likelihood (N,) and its gradient (N, P)."""
         logs, slopes = [], []
         for node in self.nodes:
             log, slope = self._given(theta[0], theta[1] + theta[3] * node, theta[2])
@@ -278,9 +275,7 @@ class _Likelihood:
 def _hessian(likelihood: _Likelihood, theta: FloatArray) -> FloatArray:
     """Return the Hessian of take, worth and money, by finite differences of the exact gradient."""
     spread = theta[3]
-    raw = np.array(
-        [approx_fprime(theta[:3], lambda at, k=k: likelihood.both(np.append(at, spread))[1][k], 1e-6) for k in range(3)]
-    )
+    raw = approx_fprime(theta[:3], lambda at: likelihood.both(np.append(at, spread))[1][:3], 1e-6)
     return np.asarray((raw + raw.T) / 2)
 
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import available_timezones
 
 from halfmask.errors import SettingError
-from halfmask.service.clock import LATEST
 from halfmask.service.refusal import unfit
 from halfmask.service.storage.campaign_rows import UPSTREAM
 from halfmask_device.campaign_calendar import KINDS, Calendar, Span
@@ -72,6 +71,8 @@ def check_reach(noise: LatticeNoise, ends: tuple[int, int]) -> None:
 
 
 MOST_MONEY = 2**53
+LATEST = 253_370_764_800_000_000
+"""The beginning of the year 9999, the last year that calendars know."""
 MOST_PERIODS = 100_000
 DEFAULTS: dict[str, Any] = {
     "release": READING,
@@ -179,6 +180,13 @@ class Campaign:
         """Return the campaign's periods that have begun by ``until`` and have not ended by ``since``."""
         first = self.begins if since is None else max(self.begins, since)
         return list(self.calendar.spans(first, min(self.ends, until + 1)))
+
+    def named_span(self, key: object, field: str) -> Span:
+        """Return the campaign's period that a request names in ``field``, or refuse it."""
+        span = self.span(key) if isinstance(key, str) else None
+        if span is None:
+            raise unfit(field, f"{field!r} must be a period of the campaign, written like those that are listed")
+        return span
 
     def span(self, key: str) -> Span | None:
         """Return the campaign's period of this name; None if the campaign has no such period."""

@@ -248,7 +248,5 @@ def with_smoothed(tx: Transaction, campaign: Campaign, spans: Sequence[Span], en
 
 def closed_of(tx: Transaction, campaign: Campaign, spans: list[Span]) -> dict[str, ClosedRow]:
     """Return the closed periods from the first to the last of these, including any that are not among them."""
-    if not spans:
-        return {}
     begins = [span.begins for span in spans]
-    return tx.closed(campaign.key, min(begins), max(begins))
+    return tx.closed(campaign.key, min(begins, default=0), max(begins, default=-1))

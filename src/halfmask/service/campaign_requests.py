@@ -61,6 +61,12 @@ def mirror(tx: Transaction, offer: Mapping[str, Any], consumer: int, now: int, s
     return key
 
 
+def health(call: Call) -> Plain:
+    """Answer if the store does."""
+    call.tx.campaign(0)
+    return {"status": "ok"}
+
+
 def list_campaigns(call: Call) -> Plain:
     found = (call.service.campaign(call.tx, row.key) for row in call.tx.campaigns())
     return {"campaigns": [offer_of(call.tx, each) for each in found if each]}
@@ -84,10 +90,7 @@ def put_rewards(call: Call) -> Plain:
     """Set other rewards from a period on that has not begun."""
     campaign, body = call.own_campaign(), call.body()
     rewards = check_rewards(body.get("rewards"), set(campaign.noises))
-    key = body.get("from")
-    span = campaign.span(key) if isinstance(key, str) else None
-    if span is None:
-        raise unfit("from", "'from' must be a period of the campaign, written like those that are listed")
+    span = campaign.named_span(body.get("from"), "from")
     call.tx.lock(campaign.key)
     if max(span.begins, campaign.begins) <= call.now:
         raise Refusal(409, "begun", "rewards change only for periods that have not begun", "from")
@@ -181,7 +184,7 @@ def put_cells(call: Call) -> Plain:
     sent = body.get("periods")
     if not isinstance(sent, dict):
         raise unfit("periods", "periods must be an object from periods to cells")
-    checked = [(_period(campaign, key), check_cells(value, campaign)) for key, value in sent.items()]
+    checked = [(campaign.named_span(key, "periods"), check_cells(value, campaign)) for key, value in sent.items()]
     call.tx.lock(campaign.key)
     done: dict[str, Any] = {}
     for span, cells in checked:
@@ -194,10 +197,3 @@ def put_cells(call: Call) -> Plain:
             call.tx.put_node_cells(campaign.key, node, span.key, version, plain_cells(cells))
             done[span.key] = "stored"
     return {"periods": done}
-
-
-def _period(campaign: Campaign, key: str) -> Any:
-    span = campaign.span(key)
-    if span is None:
-        raise unfit("periods", "a key is not a period of the campaign")
-    return span

@@ -3,8 +3,7 @@
 from contextlib import closing
 
 from halfmask.errors import OptionError
-from halfmask.service.campaign import Campaign
-from halfmask.service.clock import LATEST
+from halfmask.service.campaign import LATEST, Campaign
 from halfmask.service.storage.campaign_rows import CampaignRow
 from halfmask.service.storage.sql_store import Transaction, open_store
 from halfmask.service.suspects import Suspicions, find_suspects

@@ -200,9 +200,7 @@ def exchange(call: Call) -> Plain:
 
 def _key(campaign: Campaign, body: Plain, field: str) -> str | None:
     found = body.get(field)
-    if found is not None and (not isinstance(found, str) or campaign.span(found) is None):
-        raise unfit(field, f"{field} must be a period of the campaign, or nothing")
-    return found
+    return None if found is None else campaign.named_span(found, field).key
 
 
 def drop(call: Call) -> Plain:

@@ -6,7 +6,8 @@ A caller is known by its token: 256 random bits, shown once. The store holds onl
 import hashlib
 import json
 import secrets
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,13 @@ from halfmask_device.instants import Instant
 
 if TYPE_CHECKING:
     from halfmask.service.service import Service
+
+Clock = Callable[[], Instant]
+"""Returns the current instant. It is read once per request. Tests and simulations pass another clock."""
+
+
+def system_clock() -> Instant:
+    return time.time_ns() // 1000
 
 
 def new_name() -> str:

@@ -21,11 +21,10 @@ from fastapi import FastAPI
 from halfmask.errors import OptionError, RunError
 from halfmask.service import gateway, mqtt_intake, peers
 from halfmask.service.background_tasks import BackgroundTask
-from halfmask.service.clock import system_clock
 from halfmask.service.http.app import create_app
 from halfmask.service.http.header_limit import BoundedProtocol
 from halfmask.service.rate_limits import Limits
-from halfmask.service.request import issue
+from halfmask.service.request import issue, system_clock
 from halfmask.service.service import Service
 from halfmask.service.storage.databases import read_url
 from halfmask.service.storage.sql_store import open_store, prepare_database

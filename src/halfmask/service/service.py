@@ -15,11 +15,10 @@ from typing import Any, TypeVar
 
 from halfmask.service.campaign import Campaign
 from halfmask.service.campaign_periods import closing_groups, due
-from halfmask.service.clock import Clock, system_clock
 from halfmask.service.rate_limits import Buckets, Limits
 from halfmask.service.refusal import Refusal, not_found, unauthenticated
 from halfmask.service.report_decisions import Post, Results, ingest, valid
-from halfmask.service.request import Call, Request, new_name
+from halfmask.service.request import Call, Clock, Request, new_name, system_clock
 from halfmask.service.storage.campaign_rows import UPSTREAM
 from halfmask.service.storage.identity_rows import Identity, Role
 from halfmask.service.storage.sql_store import Store, StoreConflictError, StoreFullError, StoreGoneError, Transaction

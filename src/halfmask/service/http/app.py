@@ -116,7 +116,6 @@ def create_app(
             operation_id=f"{route.method.lower()}_{route.work.__name__}",
             response_class=Response,
         )
-    app.add_api_route("/v1/health", _health(service), methods=["GET"], response_class=Response)
     app.add_api_route("/v1/campaigns/{c}/stream", make_stream(service), methods=["GET"], response_class=Response)
     app.add_api_route("/metrics", app.metrics.endpoint, methods=["GET"], response_class=Response)
     described = _described(PATH, REPORTS)
@@ -183,14 +182,6 @@ def _closing(service: Service, writer: Writer) -> Callable[[], Awaitable[None]]:
             log.info("periods closed", extra={"campaign": campaign.public, "count": len(spans)})
 
     return close_due
-
-
-def _health(service: Service) -> Endpoint:
-    async def health(_: HttpRequest) -> Response:
-        await run_in_threadpool(service.store.check)
-        return _json({"status": "ok"}, 200)
-
-    return health
 
 
 def _json(value: Any, status: int) -> Response:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from halfmask.service.clock import Clock
 from halfmask.service.refusal import Refusal, unauthenticated, unfit
 from halfmask.service.report_decisions import Post
-from halfmask.service.request import Request, digest
+from halfmask.service.request import Clock, Request, digest
 from halfmask_device.instants import Instant, parse_instant
 
 if TYPE_CHECKING:

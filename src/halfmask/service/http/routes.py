@@ -80,6 +80,7 @@ CELLS = _object(
 EXCHANGE = _object(open={"type": "array", "items": {"type": "string"}}, cells={"type": "object"})
 
 ROUTES: tuple[Route, ...] = (
+    Route("GET", "/v1/health", (), campaigns.health),
     Route("POST", "/v1/consumers", ("operator",), members.add_consumer, 201, _object(name=TEXT)),
     Route("POST", "/v1/consumers/{consumer}/token", ("operator",), members.renew_consumer, 201),
     Route("POST", "/v1/token", ALL, members.renew_token, 201),

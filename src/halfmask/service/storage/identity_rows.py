@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from sqlalchemy import Column, Index, String, and_, bindparam, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from halfmask.service.storage.tables import Statements, chunks, numbered_column, table, text, whole
+from halfmask.service.storage.tables import Statements, numbered_column, table, text, whole
 from halfmask_device.instants import Instant
 
 Role = Literal["operator", "consumer", "producer", "node", "peer"]
@@ -67,11 +67,7 @@ class ProducerRow(NamedTuple):
 
 class IdentityStatements(Statements):
     def identities(self, hashes: Sequence[str]) -> dict[str, Identity]:
-        found: dict[str, Identity] = {}
-        for part in chunks(list(hashes)):
-            for hash, *rest in self._do(_IDENTITIES, {"hashes": part}):
-                found[hash] = Identity(*rest)
-        return found
+        return {hash: Identity(*rest) for hash, *rest in self._do(_IDENTITIES, {"hashes": hashes})}
 
     def add_token(self, hash: str, role: Role, subject: int, now: Instant, expires: Instant | None) -> None:
         row = {"hash": hash, "role": role, "subject": subject, "created": now, "expires": expires, "revoked": None}

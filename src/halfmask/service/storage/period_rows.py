@@ -9,7 +9,6 @@ from sqlalchemy import Index, PrimaryKeyConstraint, bindparam, delete, func, ins
 from halfmask.service.storage.tables import (
     Plain,
     Statements,
-    among,
     chunks,
     dump,
     long_text,
@@ -219,13 +218,13 @@ class PeriodStatements(Statements):
         return found
 
     def known(self, campaign: int, periods: Iterable[str]) -> list[KnownRow]:
-        c, wanted = known.c, sorted(set(periods))
+        c = known.c
         columns = (c.node, c.period, c.version, c.final, c.cells)
         query = select(*columns).where(c.campaign == campaign).order_by(*columns[:2])
         found: list[KnownRow] = []
-        for part in chunks(wanted):
-            held, rows = set(part), self._do(query.where(among(c.period, part)))
-            found += [KnownRow(*row[:3], bool(row[3]), json.loads(row[4])) for row in rows if row[1] in held]
+        for part in chunks(list(set(periods))):
+            rows = self._do(query.where(c.period.in_(part)))
+            found += [KnownRow(*row[:3], bool(row[3]), json.loads(row[4])) for row in rows]
         return found
 
     def put_known(self, campaign: int, rows: Sequence[KnownRow]) -> None:

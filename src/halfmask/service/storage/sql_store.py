@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, TimeoutError
 
 from halfmask.errors import OptionError, RunError
@@ -87,11 +87,6 @@ class Store:
         """Return the result of ``work`` in a transaction that only reads."""
         with self.reading() as tx:
             return work(tx)
-
-    def check(self) -> None:
-        """Raise `StoreGoneError` unless the store answers."""
-        with _plainly(), self.engine.connect() as connection:
-            connection.execute(text("SELECT 1 FROM campaigns WHERE id = 0"))
 
     def has_room(self) -> bool:
         """Return whether there is room for more, as far as can be seen from here."""

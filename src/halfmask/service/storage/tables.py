@@ -33,7 +33,6 @@ Plain = dict[str, Any]
 """A JSON object."""
 CHUNK = 512
 """Keys per statement."""
-MANY = 64
 
 metadata = MetaData()
 
@@ -96,11 +95,6 @@ def dump(value: Mapping[Any, Any]) -> str:
 def chunks(keys: Sequence[Any]) -> Iterator[Sequence[Any]]:
     for start in range(0, len(keys), CHUNK):
         yield keys[start : start + CHUNK]
-
-
-def among(column: Any, keys: Sequence[str]) -> Any:
-    """Return a condition that sorted keys fulfil. For many it is a range: faster, but it may match other keys."""
-    return column.between(keys[0], keys[-1]) if len(keys) > MANY else column.in_(keys)
 
 
 MIGRATIONS = resources.files("halfmask.service.storage") / "migrations"
