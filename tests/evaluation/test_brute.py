@@ -6,7 +6,7 @@ together fail by chance with the suite's false-alarm rate.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,14 +17,15 @@ from halfmask.arrays import FloatArray
 from halfmask.evaluation.analytic import denominators, drawn_entropy
 from halfmask.evaluation.analytic.error_summaries import product_entropies
 from halfmask.evaluation.analytic.evaluate_analytic import METRICS, evaluate_analytic
-from halfmask.evaluation.analytic.reading_steps import reading_step, reading_steps
+from halfmask.evaluation.analytic.reading_values import reading_step, reading_values
 from halfmask.evaluation.direct.run import evaluate_direct
 from halfmask.evaluation.evaluate import evaluate_grid, findings
 from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.sampling import Subset, draw_subsets
 from halfmask.mechanisms.grid import Grid
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.profiles.profile import Profile
+from halfmask.profiles.profile import Counts, Profile
+from halfmask.profiles.rounding import step_sizes
 from tests.evaluation import brute
 from tests.evaluation.brute import Noise
 from tests.evaluation.same_answer import opened
@@ -190,11 +191,17 @@ def test_the_step_of_readings_shows_in_their_profile(values: FloatArray, step: f
 
 def test_readings_of_any_digits_have_no_steps_and_constant_ones_are_their_own() -> None:
     anywhere = np.random.default_rng(44).lognormal(0, 0.7, (40, 20, 24))
-    for values in (anywhere, brute.volts()):  # a density that falls within a bin is no sign of steps
-        assert reading_steps(opened(brute.panel(values))[1]) == ()
-    assert reading_steps(opened(brute.panel(brute.constants()))[1]) is None
+    for values in (anywhere, brute.volts()):
+        found, table = reading_values(opened(brute.panel(values))[1])
+        assert found is not None
+        assert table.shape == (len(values), 1)
+    everybody = Subset(15, 0, np.arange(15), 15)
+    constant = brute.constants()
+    z = denominators.denominators(opened(brute.panel(constant))[1], [everybody], "additive", "relative")
+    assert z.values is None
+    np.testing.assert_allclose(z.size, np.unique(constant))
     whole = np.random.default_rng(45).poisson(12, (10, 10, 24)) + 1.0
-    assert reading_steps(opened(brute.panel(whole))[1]) is None  # each bin holds one number
+    assert reading_values(opened(brute.panel(whole))[1])[0] is None  # each bin holds one number
 
 
 def test_lattice_noise_is_drawn_in_each_subset_by_itself() -> None:
@@ -210,18 +217,30 @@ def test_lattice_noise_is_drawn_in_each_subset_by_itself() -> None:
         assert wrong(ours + np.array([0, 0, 0.3, 0, 0, 0]), masked) != []
 
 
-def test_decimals_that_differ_show_in_the_profile(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_decimals_that_differ_show_in_the_profile() -> None:
     values = brute.mixed_decimals()
     _, profile = opened(brute.panel(values))
-    shares = dict(reading_steps(profile) or ())
-    assert shares[0.01] == pytest.approx(0.7, abs=0.06)
-    assert shares[0.001] == pytest.approx(0.3, abs=0.06)
+    sizes, counts = step_sizes(1.0)[profile.rounded.bin], profile.rounded.count
+    coarse = np.abs(sizes / 0.01 - np.rint(sizes / 0.01)) < 1e-6
+    assert counts[coarse & (sizes > 0.005)].sum() / counts.sum() == pytest.approx(0.73, abs=0.02)
     setting, noise = "geometric:0.3,0.1", brute.geometric(0.3, 0.1)
     found = analytic(profile, setting, fixed(range(len(values)), 20))[:, 2].mean()
     masked = brute.samples(values, noise, len(values), 20)[:, 2].mean()
-    assert abs(found - masked) < 0.1
-    monkeypatch.setattr(denominators, "reading_steps", lambda _: ())  # spread evenly
-    assert analytic(profile, setting, fixed(range(len(values)), 20))[:, 2].mean() - masked > 0.3
+    assert abs(found - masked) < 0.02
+    evenly = replace(profile, rounded=Counts.gather([], [], []))
+    assert analytic(evenly, setting, fixed(range(len(values)), 20))[:, 2].mean() - masked > 0.3
+
+
+def test_decimals_that_differ_between_users_show_in_each_subset() -> None:
+    values = brute.heavy(24, 20, 24) + 0.01
+    values = np.where(np.arange(24)[:, None, None] % 2, values.round(1) + 0.1, values.round(3))
+    _, profile = opened(brute.panel(values))
+    evenly = replace(profile, rounded=Counts.gather([], [], []))
+    for rows, too_smooth in ((range(0, 24, 2), 0.0), (range(1, 24, 2), 0.5), (range(24), 0.2)):
+        subsets = fixed(rows, 100)
+        masked = brute.samples(values, brute.geometric(0.5, 0.1), len(rows), 100, rows=list(rows))[:, 2].mean()
+        assert abs(analytic(profile, "geometric:0.5,0.1", subsets)[:, 2].mean() - masked) < 0.02
+        assert analytic(evenly, "geometric:0.5,0.1", subsets)[:, 2].mean() - masked > too_smooth
 
 
 def test_each_lattice_of_a_large_grid_is_by_itself() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.evaluation.analytic.evaluate_analytic import evaluate_analytic
-from halfmask.evaluation.analytic.reading_steps import reading_steps, with_means
+from halfmask.evaluation.analytic.reading_values import reading_step, with_means
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.grid import Grid
@@ -72,9 +72,9 @@ def test_lattice_noise_on_temperatures_has_the_entropy_of_its_definition(
 def test_one_decimal_shows_however_narrow_the_range() -> None:
     """No bin of the profile has one multiple of the step alone, and the density falls within each bin."""
     for values in (degrees(40, 20, 0.3, 0, 0.3), degrees(40, 37, 0.3, 0, 0.3)):
-        assert reading_steps(opened(brute.panel(values))[1]) == ((pytest.approx(0.1), 1.0),)
+        assert reading_step(opened(brute.panel(values))[1]) == pytest.approx(0.1)
     anywhere = degrees(40, 20, 0.3, 0, 0.3) + np.random.default_rng(73).uniform(-0.05, 0.05, (40, 14, 24))
-    assert reading_steps(opened(brute.panel(anywhere))[1]) == ()
+    assert reading_step(opened(brute.panel(anywhere))[1]) is None
 
 
 @pytest.mark.parametrize("count", [2, 3, 10, 256])

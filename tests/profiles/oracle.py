@@ -4,10 +4,12 @@ Nothing here knows of kernels, chunks or engines: it walks over the readings, on
 """
 
 import math
+import struct
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,7 @@ class Expected:
     cells: dict[tuple[str, int], list[Any]]
     histogram: dict[tuple[str, int], int]
     scales: dict[tuple[str, int], int]
+    rounded: dict[tuple[str, int], int]
     bins: dict[int, tuple[int, int, Any]]
     unplaced: int
     duplicates: int
@@ -123,11 +126,22 @@ def expected_profile(
         cells={key: [len(v), *(total(power(s, k) for s in v) for k in (1, 2, 3, 4))] for key, v in cells.items()},
         histogram=dict(Counter((label, bin_of(abs(value))) for label, value in sized)),
         scales={(u, bin_of(m)): len(of[u]) for u, m in means.items() if math.isfinite(m)},
+        rounded=dict(Counter((label, step) for label, value in sized if (step := rounding(abs(value))) is not None)),
         bins={b: _bin([v for _, v in sized if bin_of(abs(v)) == b]) for b in {bin_of(abs(v)) for _, v in sized}},
         unplaced=len(readings) - len(placed),
         duplicates=surplus,
         tiny=sum(0 < abs(float(r[2] or 0.0)) < READ_AS_ZERO for r in usable),
     )
+
+
+def rounding(size: float) -> int | None:
+    """The coarsest of the steps 1e-15, 2e-15, 5e-15, 1e-14 ... that divides a size of four digits or fewer."""
+    near = Decimal(f"{size:.3e}")
+    single = struct.unpack("f", struct.pack("f", size))[0] == size if size < 1e38 else False
+    if abs(float(near) - size) > (6e-8 if single else 1e-12) * size or not -12 <= near.adjusted() < 14:
+        return None
+    digits, exponent = near.normalize().as_tuple()[1:]
+    return 3 * (int(exponent) + 15) + (2 if digits[-1] == 5 else 1 if digits[-1] % 2 == 0 else 0)
 
 
 def _row(readings: list[tuple[int, float]], rows: int, nonfinite: int, outside: int, step: int | None) -> Any:
@@ -186,7 +200,7 @@ def differences(profile: Profile, expected: Expected) -> list[str]:
         for column, start in enumerate(expected.periods):
             for k, wanted in enumerate(expected.cells.get((label, start), nothing)):
                 compare(("cell", label, start, k), float(profile.cells[row, column, k]), wanted)
-    for name in ("histogram", "scales"):
+    for name in ("histogram", "scales", "rounded"):
         counts = getattr(profile, name)
         entries = zip(counts.row.tolist(), counts.bin.tolist(), counts.count.tolist(), strict=True)
         compare(name, {(expected.labels[r], b): c for r, b, c in entries}, getattr(expected, name))

@@ -39,9 +39,9 @@ def unequal(a: Profile, b: Profile, whole: bool = True) -> list[str]:
     pairs: dict[str, tuple[Any, Any]] = {
         **{name: (a.rows[name], b.rows[name]) for name in ROW_COLUMNS},
         **{f"{k}.{f}": (getattr(getattr(a, k), f), getattr(getattr(b, k), f))
-           for k in ("histogram", "scales") for f in ("row", "bin", "count")},
+           for k in ("histogram", "scales", "rounded") for f in ("row", "bin", "count")},
         "labels": (a.labels, b.labels), "periods": (a.periods, b.periods), "buckets": (a.buckets, b.buckets),
-        "cells": (a.cells, b.cells),
+        "cells": (a.cells, b.cells), "grain": (a.grain, b.grain),
     }  # fmt: skip
     if whole:
         bins = ("bin_index", "bin_counts", "bin_sizes", "bin_negatives")

@@ -41,12 +41,12 @@ def file(made: Profile, tmp_path: Path) -> Path:
 def identical(a: Profile, b: Profile) -> bool:
     """Bit for bit."""
     arrays = [(a.rows[n], b.rows[n]) for n in ROW_COLUMNS]
-    for x, y in ((a.histogram, b.histogram), (a.scales, b.scales)):
+    for x, y in ((a.histogram, b.histogram), (a.scales, b.scales), (a.rounded, b.rounded)):
         arrays += [(x.row, y.row), (x.bin, y.bin), (x.count, y.count)]
     names = ("labels", "periods", "cells", "bin_index", "bin_counts", "bin_sizes", "bin_negatives")
     arrays += [(getattr(a, n), getattr(b, n)) for n in names]
     same = all(x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes() for x, y in arrays)
-    return same and (a.period, a.step, a.buckets, a.about) == (b.period, b.step, b.buckets, b.about)
+    return same and all(getattr(a, n) == getattr(b, n) for n in ("period", "step", "buckets", "about", "grain"))
 
 
 def test_a_round_trip_changes_no_bit(made: Profile, file: Path) -> None:

@@ -26,13 +26,14 @@ from halfmask.arrays import FloatArray, IntArray
 from halfmask.choice.mixed_groups import parts_alone
 from halfmask.errors import OptionError
 from halfmask.evaluation.analytic.denominators import Denominators, ErrorKind, NoiseKind
-from halfmask.evaluation.analytic.reading_steps import CANDIDATES, reading_step
+from halfmask.evaluation.analytic.reading_values import multiples, reading_step
 from halfmask.evaluation.metrics import LOCAL_ENTROPY, LOCAL_MEAN, LOCAL_STD, METRICS
 from halfmask.evaluation.sampling import population
 from halfmask.evaluation.scores import privacy
 from halfmask.menus.menu import Menu
 from halfmask.profiles.bins import SMALLEST, bin_of, centre
 from halfmask.profiles.profile import Profile
+from halfmask.profiles.rounding import common_step
 
 DRAWS = 100
 TINY = 1e-300
@@ -131,12 +132,7 @@ def own_step(readings: FloatArray) -> float | None:
     """Return the largest usual step (0.1, 0.05, 0.02, 0.01 ...) that divides all of a producer's
     readings; None if none does.
     """
-    sizes = np.unique(np.abs(readings)[np.abs(readings) >= SMALLEST])
-    for step in CANDIDATES:
-        whole = np.rint(sizes / step)
-        if len(sizes) and (whole > 0).all() and (np.abs(sizes / step - whole) <= 1e-9 * whole).all():
-            return step
-    return None
+    return common_step(np.unique(np.abs(readings)[np.abs(readings) >= SMALLEST]))
 
 
 def personal_laws(
@@ -231,19 +227,19 @@ def masked_once(
 def _denominators(law: PersonalLaws, kind: NoiseKind, error: ErrorKind, errors: float) -> Denominators:
     """Return the divisors of the local errors of each law; see `evaluation.denominators`."""
     laws = len(law.share)
-    n, none = np.full(laws, errors), np.zeros(laws)
+    n, none, one = np.full(laws, errors), np.zeros(laws), np.ones((laws, 1))
     sizes = centre(law.bins)
     if kind == "additive" and error == "relative":
         inverse = np.stack([law.share @ sizes**-k for k in (1.0, 2.0, 3.0, 4.0)], axis=1)
-        return Denominators(sizes, law.share, inverse, n, none, ((law.step, 1.0),) if law.step else ())
+        return Denominators(sizes, law.share, inverse, n, none, multiples(law.bins, law.step), one)
     if kind == "additive":
         mean = (1 - law.zeros) * (law.share @ sizes)
         order = np.argsort(mean)
         share = np.zeros((laws, laws))
         share[order, np.arange(laws)] = 1
-        return Denominators(mean[order], share, mean[:, None] ** -np.arange(1.0, 5.0), n, none, None)
+        return Denominators(mean[order], share, mean[:, None] ** -np.arange(1.0, 5.0), n, none, None, one)
     if error == "relative":
-        return Denominators(np.ones(1), np.ones((laws, 1)), np.ones((laws, 4)), n, none, None)
+        return Denominators(np.ones(1), np.ones((laws, 1)), np.ones((laws, 4)), n, none, None, one)
     raise OptionError("personal privacy of relative noise is known for `error=relative` alone: leave it off the menu")
 
 

@@ -12,7 +12,6 @@ from halfmask.errors import OptionError
 from halfmask.evaluation.aggregates import ANALYTIC, averaged, noun, own_value
 from halfmask.evaluation.analytic.evaluate_analytic import Notes, evaluate_analytic
 from halfmask.evaluation.analytic.global_errors import period_sums
-from halfmask.evaluation.analytic.reading_steps import reading_steps
 from halfmask.evaluation.auto import auto_grid
 from halfmask.evaluation.error_decay import decay_of, verdict
 from halfmask.evaluation.error_kind import taken, unfit_for_relative
@@ -95,7 +94,6 @@ def evaluate_grid(
         )  # fmt: skip
         notes.excluded_periods = _zero_periods(masked, subsets, tried)
     users, repeat = (np.array([getattr(s, name) for s in subsets], np.int64) for name in ("users", "repeat"))
-    steps = reading_steps(masked)
     about = {
         **tried.to_json(),
         "settings": len(grid),
@@ -103,7 +101,6 @@ def evaluate_grid(
         **({"quantity": profile.quantity} if profile.quantity else {}),
         "unfit_for_relative": unfit_for_relative(masked),
         "readings": masked.readings,
-        "reading_steps": None if steps is None else [list(each) for each in steps],
         "excluded_periods": notes.excluded_periods,
         "estimated": sorted(notes.estimated),
         "numpy": np.__version__,
@@ -142,28 +139,10 @@ def findings(study: Study) -> list[str]:
             f"{study.about['excluded_periods']} periods of subsets have a {noun(study.experiment.aggregate)} of zero: "
             "no global error there"
         )
-    stepped = [block.mechanism for block in study.grid.blocks if block.on_lattice]
-    steps = study.about.get("reading_steps", [])
-    tried = study.experiment
-    if stepped and steps is not None and len(steps) != 1 and (tried.method, tried.error) == ("analytic", "relative"):
-        told.append(f"{' and '.join(stepped)} noise lies on a lattice, and {_decimals(steps)}")
     if study.about.get("estimated"):
         names = ", ".join(study.about["estimated"])
         told.append(f"the law of {names} was estimated from draws, for want of a distribution function")
     return told
-
-
-def _decimals(steps: list[list[float]]) -> str:
-    if not steps:
-        return (
-            "no step of the readings shows in the profile: where many have few decimals its local entropy is "
-            "overstated here; `method=direct` measures it"
-        )
-    shares = ", ".join(f"{share:.0%} {f'in steps of {step:g}' if step else 'in none'}" for step, share in steps)
-    return (
-        f"readings differ in their decimals ({shares}, as far as the profile shows): for subsets whose decimals are "
-        "not the average its local entropy may be off by some 0.1 bits; `method=direct` measures it"
-    )
 
 
 def _grids_own(study: Study) -> str:

@@ -56,12 +56,6 @@ class Block:
     def __len__(self) -> int:
         return len(self.parameters)
 
-    @property
-    def on_lattice(self) -> bool:
-        """Whether the noise of these settings lies on a lattice that the setting defines."""
-        row = tuple(self.parameters[0].tolist())
-        return mechanism(self.mechanism).lattice(row) is not None
-
     def settings(self) -> Iterator[PrivacySetting]:
         """Yield the settings one by one, in order."""
         for row in self.parameters:

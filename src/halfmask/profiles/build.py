@@ -11,6 +11,7 @@ import pyarrow as pa
 from halfmask.data.panel import Panel
 from halfmask.data.reading_interval import head, step_of
 from halfmask.errors import OptionError, ReadingError, SourceError
+from halfmask.profiles.bins import SMALLEST
 from halfmask.profiles.checks import (
     better_step,
     check_duplicates,
@@ -28,6 +29,7 @@ from halfmask.profiles.counting import Counted, Pass
 from halfmask.profiles.duplicates import in_fixed_order, repeated_times, without_duplicates
 from halfmask.profiles.periods import Period
 from halfmask.profiles.profile import Profile
+from halfmask.profiles.rounding import grain_of
 from halfmask.profiles.tally import Plan
 
 Duplicates = Literal["auto", "first", "last", "mean", "error"]
@@ -83,8 +85,10 @@ def build_profile(
     first_rows = head(panel)
     check_register(panel, first_rows)
 
+    grain = _grain(first_rows)
+
     def passing(step: int | None) -> Pass:
-        return Pass(Plan(step, cut.chunk(step), cut.origin, *policies.bounds), cut, buckets)
+        return Pass(Plan(step, cut.chunk(step), cut.origin, *policies.bounds, grain), cut, buckets)
 
     way = passing(step_of(first_rows))
     found = way.over(panel, advance)
@@ -98,6 +102,11 @@ def build_profile(
     _check(profile, panel, policies)
     notes = [*panel.notes, *explained, *far_sides(profile, policies.low, policies.high)]
     return replace(profile, about={**profile.about, **_about(panel, policies), "duplicates": surplus, "notes": notes})
+
+
+def _grain(first_rows: pa.Table) -> float:
+    sizes = np.abs(first_rows["value"].to_numpy())
+    return grain_of(np.unique(sizes[(sizes >= SMALLEST) & np.isfinite(sizes)]))
 
 
 def _without_duplicates(

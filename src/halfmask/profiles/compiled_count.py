@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.profiles.bins import BINS_PER_OCTAVE, GUARD, SMALLEST
+from halfmask.profiles.rounding import HIGHEST, OFFSET, STEPS, coarsest_steps, digit_scales
 from halfmask.profiles.tally import CELL_SUMS, USER_COUNTS, USER_SUMS, Plan, Tally
 
 SHARDS = 3
@@ -36,7 +37,8 @@ _FIRST_BIN = (np.searchsorted(_EDGES, np.arange(2**_MANTISSA_BITS) << (52 - _MAN
     np.uint8
 )
 """The bin in which the mantissas of each interval begin: a small table, so that it stays in the nearest cache."""
-
+_SINGLE = 2**29 - 1  # bits of a double that are 0 if it was a float of 32 bits
+_OFF_SINGLE, _OFF = 6e-8, 1e-12  # share of a reading by which its decimals may be off
 
 Bits = npt.NDArray[np.uint8]
 
@@ -104,6 +106,7 @@ def _within(times, values, earliest, latest, smallest, largest):  # type: ignore
 def _count(  # type: ignore[no-untyped-def]
     shard, users, ends, times, values, bits, valid, offset, step, chunk, origin, low, high, chunk0, bin0,
     cells, slots, clash, user_sums, user_counts, first, last, histogram, bin_sizes, bin_negatives, untimed, tiny,
+    scales, places, coarsest, rounded,
 ):  # fmt: skip
     """Add the runs of rows of this shard's users (every `SHARDS`-th).
 
@@ -130,6 +133,7 @@ def _count(  # type: ignore[no-untyped-def]
         inside = c >= 0 and c < cells.shape[2]
         filled, clashes = (slots[user, c], clash[user, c]) if inside else (np.uint64(0), False)
         earliest, latest = first[user], last[user]
+        of_user, on_steps = histogram[user], rounded[user]
         while i < end and times[i] >= opens and times[i] < closes:
             value, time = values[i], times[i]
             size = abs(value)
@@ -140,11 +144,17 @@ def _count(  # type: ignore[no-untyped-def]
             else:
                 if size >= SMALLEST:
                     b = _bin(bits[i]) - bin0
-                    histogram[user, b] += 1
+                    of_user[b] += 1
                     bin_sizes[shard, b] += size
                     if value < 0:
                         bin_negatives[shard, b] += 1
                         negatives += 1
+                    digits, place = size * scales[b], places[b]
+                    if digits >= HIGHEST - 0.5:
+                        digits, place = digits / 10, place + 3
+                    whole = np.int64(digits + 0.5)
+                    if abs(digits - whole) <= (_OFF if bits[i] & _SINGLE else _OFF_SINGLE) * digits:
+                        on_steps[place + coarsest[whole]] += 1
                     inverse = 1.0 / size
                     square = inverse * inverse
                     a1 += size
@@ -219,6 +229,9 @@ class _Tables:
         self.last = np.full(MOST_USERS, np.iinfo(np.int64).min)
         self.untimed = np.zeros(SHARDS, np.int64)
         self.tiny = np.zeros(SHARDS, np.int64)
+        self.scales, self.places = digit_scales(plan.grain)
+        self.coarsest = coarsest_steps()
+        self.rounded = np.zeros((MOST_USERS, STEPS + 1), np.uint32)
         self.chunk0, self.chunks = 0, 0
         self.bin0, self.bins = 0, 0
         self.capacity = MOST_USERS
@@ -305,13 +318,12 @@ class _Tables:
         self, shard: int, users: IntArray, ends: IntArray, times: IntArray, values: FloatArray, valid: Bits, offset: int
     ) -> None:
         """Count the rows of one shard's users."""
-        plan = self.plan
+        plan, ahead = self.plan, slice(self.bin0 + OFFSET, None)
         _count(
             shard, users, ends, times, values, values.view(np.int64), valid, offset, plan.step or 0, plan.chunk,
             plan.origin, plan.low, plan.high, self.chunk0, self.bin0, self.cells, self.slots, self.clash,
-            self.user_sums,
-            self.user_counts, self.first, self.last, self.histogram, self.bin_sizes, self.bin_negatives, self.untimed,
-            self.tiny,
+            self.user_sums, self.user_counts, self.first, self.last, self.histogram, self.bin_sizes, self.bin_negatives,
+            self.untimed, self.tiny, self.scales[ahead], self.places[ahead], self.coarsest, self.rounded,
         )  # fmt: skip
 
     @np.errstate(over="ignore", invalid="ignore")  # a sum beyond the largest double is infinite, and says so
@@ -330,6 +342,7 @@ class _Tables:
             chunk0=self.chunk0,
             cells=np.moveaxis(self.cells[:, rows], 0, -1),
             clash=self.clash[rows],
+            rounded=self.rounded[rows, :STEPS],
             bin0=self.bin0,
             histogram=self.histogram[rows],
             bin_sizes=self.bin_sizes.sum(axis=0),

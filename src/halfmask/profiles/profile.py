@@ -75,6 +75,9 @@ class Profile(Result):
     ``cells``      array (row, period, `CELL_COLUMNS`): number of readings and sums of s^k, k = 1..4
     ``histogram``  counts of |s| of non-zero readings in logarithmic bins (see `bins`)
     ``scales``     counts of readings by the bin of their user's mean |s|
+    ``rounded``    counts of non-zero readings by the coarsest step of which they are multiples (see `rounding`);
+                   ``grain``: what its steps are multiples of; 0 in a sum of profiles of different grains, which has no
+                   such counts, and None in a profile of no readings
     ``bin_index``, ``bin_counts``, ``bin_sizes``, ``bin_negatives``: bins that occur, readings in each, their sum
                    of |s|, negative ones among them; of everybody, also in a subset
     ``about``      source, policies and counts that belong to no row (``unplaced``, ``duplicates``, ``tiny``
@@ -92,6 +95,8 @@ class Profile(Result):
     cells: FloatArray
     histogram: Counts
     scales: Counts
+    rounded: Counts
+    grain: float | None
     bin_index: IntArray
     bin_counts: IntArray
     bin_sizes: FloatArray
@@ -110,7 +115,10 @@ class Profile(Result):
         rows: dict[str, npt.NDArray[Any]] = {name: np.zeros(0, _dtype(name)) for name in ROW_COLUMNS}
         labels = np.zeros(0, np.str_)
         cells = np.zeros((0, 0, len(CELL_COLUMNS)))
-        return cls(period, None, buckets, labels, rows, none, cells, counts, counts, none, none, np.zeros(0), none)
+        return cls(
+            period, None, buckets, labels, rows, none, cells,
+            counts, counts, counts, None, none, none, np.zeros(0), none,
+        )  # fmt: skip
 
     @np.errstate(over="ignore", invalid="ignore")  # a sum beyond the largest double is infinite, and says so
     def __add__(self, other: "Profile") -> "Profile":
@@ -126,6 +134,8 @@ class Profile(Result):
         cells[np.ix_(b_rows, b_periods)] += other.cells
         bins, (a_bins, b_bins) = _union(self.bin_index, other.bin_index)
         steps = [step for step in (self.step, other.step) if step is not None]
+        grains = {grain for grain in (self.grain, other.grain) if grain is not None}
+        rounded = _add_counts(self.rounded, a_rows, other.rounded, b_rows)
         together = Profile(
             period=self.period,
             step=min(steps, default=None),
@@ -136,6 +146,8 @@ class Profile(Result):
             cells=cells,
             histogram=_add_counts(self.histogram, a_rows, other.histogram, b_rows),
             scales=_add_counts(self.scales, a_rows, other.scales, b_rows),
+            rounded=rounded if len(grains) < 2 else Counts.gather([], [], []),
+            grain=0.0 if len(grains) > 1 else next(iter(grains), None),
             bin_index=bins,
             bin_counts=_scatter(len(bins), (a_bins, self.bin_counts), (b_bins, other.bin_counts)),
             bin_sizes=_scatter(len(bins), (a_bins, self.bin_sizes), (b_bins, other.bin_sizes)),
@@ -170,6 +182,7 @@ class Profile(Result):
             histogram=histogram,
             scales=self.scales.of(rows),
             totals=None if self.totals is None else self.totals.subset(wanted),
+            rounded=self.rounded.of(rows),
         )
 
     @np.errstate(over="ignore", invalid="ignore")  # a sum beyond the largest double is infinite, and says so
@@ -197,6 +210,7 @@ class Profile(Result):
             cells=cells,
             histogram=Counts.gather(row[self.histogram.row], self.histogram.bin, self.histogram.count),
             scales=Counts.gather(row[self.scales.row], self.scales.bin, self.scales.count),
+            rounded=Counts.gather(row[self.rounded.row], self.rounded.bin, self.rounded.count),
         )
 
     def with_users_derived(self) -> "Profile":

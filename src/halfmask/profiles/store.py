@@ -28,7 +28,7 @@ FORMAT = "halfmask profile"
 VERSION = 1
 PAGE = "profile.json"
 CELLS = tuple(f"cells-{name}" for name in CELL_COLUMNS)  # a file each, so that they are packed side by side
-MEMBERS = (*CELLS, "rows", "periods", "histogram", "scales", "bins")
+MEMBERS = (*CELLS, "rows", "periods", "histogram", "scales", "rounded", "bins")
 TOTALS = "totals-"
 """Begins the names of the tables of the users' totals."""
 _FIXED_DATE = (1980, 1, 1, 0, 0, 0)
@@ -45,6 +45,7 @@ def save_profile(profile: Profile, path: str | Path) -> None:
         "period": profile.period.text,
         "step_microseconds": profile.step,
         "buckets": profile.buckets,
+        "grain": profile.grain,
         "about": profile.about,
     }
     tables = _tables(profile)
@@ -145,6 +146,7 @@ def _tables(profile: Profile) -> dict[str, pa.Table]:
         **{name: pa.table({"sum": column}) for name, column in zip(CELLS, columns, strict=True)},
         "histogram": _counts_table(profile.histogram),
         "scales": _counts_table(profile.scales),
+        "rounded": _counts_table(profile.rounded),
         "bins": pa.table(
             {
                 "bin": profile.bin_index,
@@ -162,7 +164,7 @@ def _counts_table(counts: Counts) -> pa.Table:
 
 def _profile(page: dict[str, Any], members: dict[str, memoryview], pool: ThreadPoolExecutor) -> Profile:
     """Return the profile; its large tables are decompressed in parallel."""
-    counts = {name: pool.submit(_read_counts, members[name]) for name in ("histogram", "scales")}
+    counts = {name: pool.submit(_read_counts, members[name]) for name in ("histogram", "scales", "rounded")}
     rows, bins, times = (_unpacked(members[name]) for name in ("rows", "bins", "periods"))
     periods = np.asarray(times["start"])
     cells = np.moveaxis(np.empty((len(CELL_COLUMNS), rows.num_rows, len(periods))), 0, -1)
@@ -181,6 +183,8 @@ def _profile(page: dict[str, Any], members: dict[str, memoryview], pool: ThreadP
         cells=cells,
         histogram=counts["histogram"].result(),
         scales=counts["scales"].result(),
+        rounded=counts["rounded"].result(),
+        grain=page["grain"],
         bin_index=np.asarray(bins["bin"]),
         bin_counts=np.asarray(bins["count"]),
         bin_sizes=np.asarray(bins["size"]),

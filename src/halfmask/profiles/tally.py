@@ -23,6 +23,7 @@ class Plan:
     ``step``         the sampling step in microseconds; None if unknown
     ``chunk``        the length of a cell; cells start at ``origin + k chunk``
     ``low``, ``high``  values outside of these are implausible
+    ``grain``        steps of rounding are multiples of it (see `rounding`)
     """
 
     step: int | None
@@ -30,6 +31,7 @@ class Plan:
     origin: int
     low: float = -np.inf
     high: float = np.inf
+    grain: float = 1.0
 
 
 @dataclass
@@ -39,6 +41,7 @@ class Tally:
     ``clash``      marks the cells in which two readings fall in one slot of the sampling step: only there can
                    duplicates be
     ``histogram``  counts ``|s|`` of non-zero readings in logarithmic bins
+    ``rounded``    counts non-zero readings by the coarsest step of which they are multiples
     ``bin_sizes``  sums ``|s|`` per bin, over all users
     ``tiny``       counts the readings that are taken as 0 (see `bins.SMALLEST`)
     """
@@ -51,31 +54,13 @@ class Tally:
     chunk0: int
     cells: FloatArray
     clash: npt.NDArray[np.bool_]
+    rounded: npt.NDArray[np.uint32]
     bin0: int
     histogram: npt.NDArray[np.uint32]
     bin_sizes: FloatArray
     bin_negatives: IntArray
     unplaced: int = 0
     tiny: int = 0
-
-    @classmethod
-    def zeros(cls, users: list[str], chunk0: int, chunks: int, bin0: int, bins: int) -> "Tally":
-        """Return an empty tally of the given size."""
-        rows = len(users)
-        return cls(
-            users,
-            np.zeros((rows, len(USER_SUMS))),
-            np.zeros((rows, len(USER_COUNTS)), np.int64),
-            np.full(rows, np.iinfo(np.int64).max),
-            np.full(rows, np.iinfo(np.int64).min),
-            chunk0,
-            np.zeros((rows, chunks, len(CELL_SUMS))),
-            np.zeros((rows, chunks), np.bool_),
-            bin0,
-            np.zeros((rows, bins), np.uint32),
-            np.zeros(bins),
-            np.zeros(bins, np.int64),
-        )
 
     def profile(self, plan: Plan, period: Period) -> Profile:
         """Return the profile with one row per user; chunks of time are added up into periods."""
@@ -100,6 +85,8 @@ class Tally:
             periods=periods,
             cells=cells,
             histogram=Counts(row, bin_ + self.bin0, in_bin),
+            rounded=Counts(*_filled(self.rounded)),
+            grain=plan.grain,
             scales=Counts.gather([], [], []),
             bin_index=used + self.bin0,
             bin_counts=per_bin[used],

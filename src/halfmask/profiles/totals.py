@@ -16,6 +16,7 @@ from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
 from halfmask.profiles.bins import SMALLEST, bin_of
 from halfmask.profiles.profile import ALWAYS, NEVER, ROW_COLUMNS, Counts, Profile
+from halfmask.profiles.rounding import STEPS, steps_of
 from halfmask_device.setting import READING
 
 ROUNDING = 1e-9
@@ -53,7 +54,8 @@ def total_profile(profile: Profile) -> Profile:
     row, period = np.nonzero(totals)
     signed = totals[row, period]
     sizes = np.abs(signed)
-    bins = bin_of(sizes)
+    bins, steps = bin_of(sizes), steps_of(sizes, profile.grain or 1.0)
+    rounded = (steps < STEPS) & bool(profile.grain)
     index, place = np.unique(bins, return_inverse=True)
     number, none = held.sum(axis=1), np.zeros(len(profile), np.int64)
     rows = {
@@ -77,6 +79,8 @@ def total_profile(profile: Profile) -> Profile:
         cells=cells,
         histogram=Counts.gather(row, bins, np.ones(len(row), np.int64)),
         scales=Counts.gather([], [], []),
+        rounded=Counts.gather(row[rounded], steps[rounded], np.ones(rounded.sum(), np.int64)),
+        grain=profile.grain,
         bin_index=index,
         bin_counts=np.bincount(place, minlength=len(index)),
         bin_sizes=np.asarray(np.bincount(place, sizes, len(index)), float),

@@ -8,14 +8,13 @@ relative   scaled     the user's mean |s| / |s|      readings of users that have
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import OptionError
-from halfmask.evaluation.analytic.reading_steps import Steps, reading_steps, values_in, with_means
+from halfmask.evaluation.analytic.reading_values import ALIKE, ReadingValues, anywhere, reading_values
 from halfmask.evaluation.sampling import Subset
 from halfmask.profiles.bins import bin_of, centre
 from halfmask.profiles.profile import Counts, Profile
@@ -34,8 +33,8 @@ class Denominators:
     ``inverse``  (S, 4) mean of z^-k, k = 1..4
     ``n``        (S,) number of errors in the subset
     ``zero``     (S,) share of errors that are 0 for any noise
-    ``steps``    steps that z are multiples of (readings with few decimals); empty if z may be anywhere in the bins that
-                 ``size`` represent; None if ``size`` are exact values
+    ``values``   values that z may have in the bins that ``size`` represent; None if ``size`` are exact values
+    ``steps``    (S, steps) share of z by the steps of ``values``
     """
 
     size: FloatArray
@@ -43,20 +42,21 @@ class Denominators:
     inverse: FloatArray
     n: FloatArray
     zero: FloatArray
-    steps: Steps | None = ()
+    values: ReadingValues | None
+    steps: FloatArray
 
     def of(self, some: slice) -> "Denominators":
         """Return the laws of some subsets."""
-        n, zero = self.n[some], self.zero[some]
-        return replace(self, share=self.share[some], inverse=self.inverse[some], n=n, zero=zero)
+        share, inverse, n, zero, steps = (
+            each[some] for each in (self.share, self.inverse, self.n, self.zero, self.steps)
+        )
+        return replace(self, share=share, inverse=inverse, n=n, zero=zero, steps=steps)
 
-    @cached_property
-    def values(self) -> tuple[IntArray, FloatArray, FloatArray]:
-        """All values that z may have: index in ``size``, value, and its share of that size."""
-        if self.steps is None:
-            return np.arange(len(self.size)), self.size, np.ones(len(self.size))
-        place, values, weight = values_in(bin_of(self.size), self.steps)
-        return place, values, with_means(place, values, weight, self.size) if self.steps else weight
+    def law(self, share: FloatArray, steps: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return all values that z may have, and their probabilities if sizes and steps have these shares."""
+        if self.values is None:
+            return self.size, share
+        return self.values.size, self.values.probabilities(share, steps)
 
 
 def denominators(profile: Profile, subsets: list[Subset], noise: NoiseKind, error: ErrorKind) -> Denominators:
@@ -65,13 +65,15 @@ def denominators(profile: Profile, subsets: list[Subset], noise: NoiseKind, erro
     for index, subset in enumerate(subsets):
         members[index, subset.rows] = 1
     if noise == "additive" and error == "relative":
-        rows, steps = profile.rows, reading_steps(profile)
-        if steps is None and _constant(profile):
+        rows = profile.rows
+        if _constant(profile):
             return _own_means(profile, members)
         inverse = np.stack([rows[f"inverse{k}"] for k in (1, 2, 3, 4)], axis=1)
         size = dict(zip(profile.bin_index.tolist(), typical_sizes(profile), strict=True))
         law = _law(members, profile.histogram, size, inverse, np.zeros(len(profile)))
-        return replace(law, steps=steps)
+        values, table = reading_values(profile)
+        steps = members @ table
+        return replace(law, values=values, steps=steps / steps.sum(axis=1, keepdims=True))
     if noise == "additive" and not profile.buckets:
         return _own_means(profile, members)
     if noise == "additive":
@@ -83,7 +85,7 @@ def denominators(profile: Profile, subsets: list[Subset], noise: NoiseKind, erro
         n = (profile.rows["readings"] - profile.rows["zeros"]).astype(float)
         ones = Counts.gather(np.arange(len(profile)), np.zeros(len(profile)), n)
         law = _law(members, ones, {0: 1.0}, np.repeat(n[:, None], 4, axis=1), np.zeros(len(profile)))
-        return replace(law, steps=None)
+        return replace(law, values=None)
     return _relative_to_own_mean(profile, members)
 
 
@@ -111,13 +113,16 @@ def _law(
         inverse=moments,
         n=total + zeros,
         zero=zeros / (total + zeros),
+        values=anywhere(bins),
+        steps=np.ones((len(members), 1)),
     )
 
 
 def _constant(profile: Profile) -> bool:
-    """Return whether all readings of each user are in one bin. If they are equal, each is then the mean of the bin."""
-    one_each = len(np.unique(profile.histogram.row)) == len(profile.histogram.row)
-    return one_each and not profile.buckets and not profile.rows["zeros"].any()
+    """Return whether the readings of each user are all equal. The product of the means of |s| and 1/|s| is then 1."""
+    rows, readings = profile.rows, np.maximum(profile.rows["readings"], 1)
+    product = rows["sum_abs"] / readings * (rows["inverse1"] / readings)
+    return not profile.buckets and not rows["zeros"].any() and bool((product < 1 + ALIKE).all())
 
 
 def _own_means(profile: Profile, members: FloatArray) -> Denominators:
@@ -128,7 +133,7 @@ def _own_means(profile: Profile, members: FloatArray) -> Denominators:
     counts = Counts.gather(users, place, readings[users])
     inverse = np.stack([profile.rows[f"scale{k}"] for k in (1, 2, 3, 4)], axis=1)
     law = _law(members, counts, dict(enumerate(size.tolist())), inverse, np.zeros(len(profile)))
-    return replace(law, steps=None)
+    return replace(law, values=None)
 
 
 def _relative_to_own_mean(profile: Profile, members: FloatArray) -> Denominators:

@@ -39,7 +39,7 @@ def drawn_subsets(z: Denominators, law: Mechanism, setting: FloatArray) -> IntAr
     These are all for noise on a lattice, and for readings that all have one size, whose errors have the edges of a
     bounded law; otherwise those with few readings.
     """
-    one_size = z.steps is None and len(z.size) == 1
+    one_size = z.values is None and len(z.size) == 1
     if one_size or law.lattice(tuple(setting.tolist())) is not None:
         return np.arange(len(z.n))
     return np.flatnonzero(z.n * (1 - z.zero) <= SHORT)
@@ -83,9 +83,9 @@ def drawn_inverses(z: Denominators, subset: int, count: int, rng: np.random.Gene
 
     The number of readings in each bin follows the profile; values are drawn from those possible in the bin.
     """
-    place, values, weight = z.values
+    values, share = z.law(z.share[subset], z.steps[subset])
     zeros = round(float(z.zero[subset]) * count)
-    below = np.cumsum(z.share[subset, place] * weight)
+    below = np.cumsum(share)
     even = (np.arange(count - zeros) + rng.random(count - zeros)) / (count - zeros) * below[-1]
     inverse = np.append(1 / values[np.minimum(np.searchsorted(below, even), len(values) - 1)], np.zeros(zeros))
     rng.shuffle(inverse)

@@ -49,10 +49,9 @@ def _features(law: Mechanism, parameters: FloatArray) -> FloatArray:
 class FineGrid:
     """One law of z on a grid of `PER_OCTAVE` cells per octave; what settings share is computed once."""
 
-    def __init__(self, z: Denominators, base: FloatArray) -> None:
-        """Take the law ``base`` over the sizes of z; within a bin, readings have the values that are possible in it."""
-        place, values, weight = z.values
-        base = base[place] * weight
+    def __init__(self, z: Denominators, share: FloatArray, steps: FloatArray) -> None:
+        """Take the law of z with these shares of sizes and of steps."""
+        values, base = z.law(share, steps)
         position = PER_OCTAVE * np.log2(values)
         below = np.floor(position).astype(int)
         self.low = int(below.min())

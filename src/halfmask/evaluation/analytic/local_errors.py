@@ -113,7 +113,10 @@ class LocalErrors:
         errors, keep = np.append(n, z.n[own]), np.append(np.full(len(n), self.kept), self.keep[own])
 
         def exact(some: FloatArray) -> FloatArray:
-            laws = [(self._fine, n, self.kept), *((FineGrid(z, z.share[u]), z.n[[u]], self.keep[u]) for u in own)]
+            laws = [
+                (self._fine, n, self.kept),
+                *((FineGrid(z, z.share[u], z.steps[u]), z.n[[u]], self.keep[u]) for u in own),
+            ]
 
             def one(setting: FloatArray) -> FloatArray:
                 return np.concatenate([fine.entropies(law, setting[None], *of) for fine, *of in laws])
@@ -134,7 +137,7 @@ class LocalErrors:
         z, place = self.z, np.full(len(self.z.n), -1)
         apart = np.abs(z.share - self.average).sum(axis=1) / 2
         few = np.flatnonzero(((z.share > 0).sum(axis=1) <= FEW_VALUES) & (apart > UNLIKE))
-        if z.steps is not None or not len(few):
+        if z.values is not None or not len(few):
             return np.zeros(0, np.int64), place
         law = np.column_stack([z.share[few], z.n[few], z.zero[few]])
         _, first, alike = np.unique(law, axis=0, return_index=True, return_inverse=True)
@@ -145,7 +148,7 @@ class LocalErrors:
 
     @cached_property
     def _fine(self) -> FineGrid:
-        return FineGrid(self.z, self.average)
+        return FineGrid(self.z, self.average, self.z.steps.mean(axis=0))
 
     def source(self, law: Mechanism, parameters: FloatArray) -> Source:
         """Return a function that computes the `entropies` of some of these settings, by interpolation
@@ -218,7 +221,7 @@ class LocalErrors:
         return LocalMetrics(mean, second, entropy, factor)
 
     def _grid(self, share: FloatArray) -> LogGrid:
-        few = self.z.steps is None and len(self.z.size) <= FEW_VALUES
+        few = self.z.values is None and len(self.z.size) <= FEW_VALUES
         return make_grid(self.z, share, self.largest_noise, PER_OCTAVE_OF_FEW if few else PER_OCTAVE)
 
     def _parts(
