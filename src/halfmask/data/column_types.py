@@ -61,9 +61,9 @@ class ColumnType(Enum):
 
 
 TEXTS = frozenset({*(kind for kind in ColumnType if kind.name.startswith("TEXT")), ColumnType.EMPTY})
-NUMBERS = frozenset(
-    {ColumnType.INTEGER, ColumnType.FLOAT, ColumnType.DECIMAL, ColumnType.TEXT_INTEGER, ColumnType.TEXT_NUMBER}
-)
+WHOLE = frozenset({ColumnType.INTEGER, ColumnType.TEXT_INTEGER})
+FRACTIONS = frozenset({ColumnType.FLOAT, ColumnType.DECIMAL, ColumnType.TEXT_NUMBER})
+NUMBERS = WHOLE | FRACTIONS
 TIMES = frozenset({ColumnType.TIMESTAMP, ColumnType.ZONED, ColumnType.DATE, ColumnType.TEXT_TIME, ColumnType.TEXT_DATE})
 DATES = frozenset({ColumnType.DATE, ColumnType.TEXT_DATE})
 CLOCKS = frozenset({ColumnType.CLOCK, ColumnType.TEXT_CLOCK})

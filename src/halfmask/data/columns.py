@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from halfmask.data.column_types import CLOCKS, DATES, NUMBERS, TEXTS, TIMES, ColumnType
+from halfmask.data.column_types import CLOCKS, DATES, FRACTIONS, NUMBERS, TEXTS, TIMES, WHOLE, ColumnType
 from halfmask.errors import ColumnError
 
 ROLES = ("user", "time", "value")
@@ -31,7 +31,6 @@ STARTS, ENDS = frozenset(_FIRST.split()), frozenset(_LAST.split())
 """Words for the two ends of the interval that a reading is of; its time is the first."""
 OBIS = r"\d-\d+:\d+\.\d+\.\d+"
 """What a meter counts, by its number: 1-0:1.8.0."""
-FRACTIONS = frozenset({ColumnType.FLOAT, ColumnType.DECIMAL, ColumnType.TEXT_NUMBER})
 _WORDS = {role: frozenset(words.split()) for role, words in zip(ROLES, (_USERS, _TIMES, _VALUES), strict=True)}
 _POSSIBLE: dict[str, frozenset[ColumnType]] = {
     "user": frozenset(ColumnType) - TIMES - CLOCKS - {ColumnType.BOOLEAN},
@@ -149,9 +148,8 @@ def split_time(kinds: Mapping[str, ColumnType], date: str | None, time: str | No
         day = days[0]
     clocks = first_ends([name for name, kind in kinds.items() if kind in CLOCKS and name != day])
     if not clocks:
-        whole = {ColumnType.INTEGER, ColumnType.TEXT_INTEGER}
         clocks = [
-            name for name, kind in kinds.items() if kind in whole and HOURS & {*words(name), "".join(words(name))}
+            name for name, kind in kinds.items() if kind in WHOLE and HOURS & {*words(name), "".join(words(name))}
         ]
     if len(clocks) == 1:
         return day, clocks[0]

@@ -6,9 +6,19 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from halfmask.data import day_parts
-from halfmask.data.column_types import ABSENT, DATES, NUMBERS, TIMES, ColumnType, is_iso, is_time, is_zoned
-from halfmask.data.columns import (
+from halfmask.data.column_types import (
+    ABSENT,
+    DATES,
     FRACTIONS,
+    NUMBERS,
+    TIMES,
+    WHOLE,
+    ColumnType,
+    is_iso,
+    is_time,
+    is_zoned,
+)
+from halfmask.data.columns import (
     ROLES,
     Columns,
     candidates,
@@ -209,7 +219,7 @@ def _one_of_three(found: Mapping[str, ColumnType]) -> bool:
 
     If one column has fractions, one of whole numbers may be ids.
     """
-    whole = [n for n, kind in found.items() if kind in (ColumnType.INTEGER, ColumnType.TEXT_INTEGER)]
+    whole = [n for n, kind in found.items() if kind in WHOLE]
     return len(found) == 3 and len(whole) == 1
 
 

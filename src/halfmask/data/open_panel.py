@@ -14,8 +14,8 @@ from typing import Any, Self
 
 from halfmask.data import frames, other_columns
 from halfmask.data.averaged_quantities import state_of
-from halfmask.data.column_types import NUMBERS, column_types
-from halfmask.data.columns import FRACTIONS, role_of
+from halfmask.data.column_types import FRACTIONS, NUMBERS, column_types
+from halfmask.data.columns import role_of
 from halfmask.data.engines.duckdb import connect
 from halfmask.data.formats import OpenRequest, by_address, sniff
 from halfmask.data.interpretation import Interpretation

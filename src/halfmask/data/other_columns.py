@@ -5,14 +5,13 @@ from itertools import pairwise
 
 import pyarrow as pa
 
-from halfmask.data.column_types import CLOCKS, NUMBERS, TIMES, ColumnType, is_integer, texts
+from halfmask.data.column_types import CLOCKS, NUMBERS, TIMES, WHOLE, ColumnType, is_integer, texts
 from halfmask.data.columns import HOURS, role_of, words
 from halfmask.data.source_table import SourceTable
 from halfmask.data.sql import Queries, in_list, literal, quote, text_of
 from halfmask.data.times import counts_from_1970
 from halfmask.errors import ColumnError
 
-_WHOLE = frozenset({ColumnType.INTEGER, ColumnType.TEXT_INTEGER})
 _ENOUGH = 24
 """The fewest rows from which row numbers are distinguished from ids."""
 _SORTS = (
@@ -46,7 +45,7 @@ def row_numbers(sample: pa.Table, found: Mapping[str, ColumnType]) -> list[str]:
     times = [name for name, kind in found.items() if kind in TIMES | CLOCKS or role_of(name, kind) == "time"]
     if not any(len(set(sample.column(name).to_pylist())) > 1 for name in times):
         return []
-    return [name for name, kind in found.items() if kind in _WHOLE and _counts_rows(name, kind, sample.column(name))]
+    return [name for name, kind in found.items() if kind in WHOLE and _counts_rows(name, kind, sample.column(name))]
 
 
 def _counts_rows(name: str, kind: ColumnType, column: pa.ChunkedArray) -> bool:
@@ -72,7 +71,7 @@ def beside_time(sample: pa.Table, found: Mapping[str, ColumnType]) -> list[str]:
     parts = [
         name
         for name, kind in found.items()
-        if kind in _WHOLE and words(name) and set(words(name)) <= _CALENDAR | _LINKS and not set(words(name)) <= _LINKS
+        if kind in WHOLE and words(name) and set(words(name)) <= _CALENDAR | _LINKS and not set(words(name)) <= _LINKS
     ]
     counts = [
         n for n, kind in found.items() if kind in NUMBERS and n not in parts and counts_from_1970(sample.column(n))
@@ -113,7 +112,7 @@ def check_sorts(
     sorts = [
         name
         for name, kind in found.items()
-        if name not in used and kind in _WHOLE | {ColumnType.TEXT} and _is_sort(name)
+        if name not in used and kind in WHOLE | {ColumnType.TEXT} and _is_sort(name)
     ]
     for name in sorts:
         sort = f"CAST({quote(name)} AS VARCHAR)"

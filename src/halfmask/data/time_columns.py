@@ -7,22 +7,21 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from halfmask.data.column_types import CLOCK_SPAN, TEXTS, ColumnType, is_iso, texts
+from halfmask.data.column_types import CLOCK_SPAN, TEXTS, WHOLE, ColumnType, is_iso, texts
 from halfmask.data.columns import STARTS, words
 from halfmask.data.date_formats import ORDER, DateFormat, date_format, start_of
 from halfmask.data.interpretation import Interpretation
 from halfmask.data.panel import Guess
 from halfmask.data.source_table import Rule, operand
-from halfmask.data.sql import extract, quote
+from halfmask.data.sql import extract, quote, to_instant
 from halfmask.data.times import TimeRule, clock_sql, time_rule
 from halfmask.data.unreadable_cells import guard
-from halfmask.data.zones import own_clock, running_on
+from halfmask.data.zones import own_clock, wall_clock
 from halfmask.errors import OptionError
 
 _MINUTE = 60_000_000
 _STAMP = r"([0-9]{1,2}:[0-9]{2})"
 """The first clock in a text. DuckDB and Python read it alike."""
-_WHOLE = (ColumnType.INTEGER, ColumnType.TEXT_INTEGER)
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ def time_rules(table: Interpretation, name: str, clock: str | None, *, running: 
     if spans:
         column = pa.chunked_array([[start_of(text) for text in texts(column)]])
     written = _date_format(table, name, kind, column)
-    part = _parts_of_day(table, clock) if clock is not None and table.kinds[clock] in _WHOLE else _Parts(0, 24, False)
+    part = _parts_of_day(table, clock) if clock is not None and table.kinds[clock] in WHOLE else _Parts(0, 24, False)
     running = running or part.running
     rule, notes = time_rule(name, kind, column, None if running else table.options.tz, written)
     rule = replace(rule, spans=spans, name=name)
@@ -75,7 +74,8 @@ def time_rules(table: Interpretation, name: str, clock: str | None, *, running: 
     of_day = _clock(table, clock, part)
     both = f"(({moment.sql}) + ({of_day.sql}) - {length})"
     if part.running and table.options.tz:
-        both = running_on(moment.sql, of_day.sql, table.options.tz)
+        midnight = to_instant(moment.sql, table.options.tz)
+        both = wall_clock(f"({midnight} + ({of_day.sql}))", table.options.tz)
     return [replace(moment, sql=both, quick="", cells=None), of_day]
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from halfmask.data.arrow_blocks import ArrowCells
-from halfmask.data.column_types import CLOCKS, TEXTS, TIMES, ColumnType, is_time, texts
-from halfmask.data.columns import FRACTIONS, candidates, listing, present, role_of, several, words
+from halfmask.data.column_types import CLOCKS, FRACTIONS, TEXTS, TIMES, ColumnType, is_time, texts
+from halfmask.data.columns import candidates, listing, present, role_of, several, words
 from halfmask.data.date_formats import is_compact
 from halfmask.data.options import ReadOptions
 from halfmask.data.other_columns import is_flag

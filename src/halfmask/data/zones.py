@@ -24,7 +24,7 @@ from halfmask.arrays import IntArray
 from halfmask.data.column_types import ZONE, ZONE_GROUP, ZONED_TIME
 from halfmask.data.day_parts import SECOND
 from halfmask.data.source_table import SourceTable
-from halfmask.data.sql import extract, to_instant, to_local
+from halfmask.data.sql import extract, to_local
 from halfmask.errors import OptionError, ReadingError
 
 HOUR = 3_600_000_000
@@ -63,11 +63,6 @@ def wall_clock(instant: str, tz: str) -> str:
         return local
     listed = ", ".join(map(str, hours))
     return f"({local} + CASE WHEN ({instant}) // {HOUR} IN ({listed}) THEN {SECOND} ELSE 0 END)"
-
-
-def running_on(midnight: str, offset: str, tz: str) -> str:
-    """Return an expression of a zone's wall clock at an offset in real time after midnight; both in microseconds."""
-    return wall_clock(f"({to_instant(midnight, tz)} + ({offset}))", tz)
 
 
 def wall_clocks(instants: IntArray, tz: str) -> IntArray:

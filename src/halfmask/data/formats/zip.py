@@ -31,11 +31,8 @@ class Zip(Format):
         # A file that was packed alone counts as named by the caller.
         inside = replace(inside, source=found.source, named=len(inside.files) == 1, workplace=workplace)
         raw = form.table(replace(asked, found=inside))
-        copies = dict(raw.originals)
-        for file in raw.files:
-            known = copies.get(file, file)
-            copies[file] = f"{found.source}, {os.path.relpath(known, workplace.path)}"
-        raw.originals = copies
+        names = {file: os.path.relpath(raw.originals.get(file, file), workplace.path) for file in raw.files}
+        raw.originals = {file: f"{found.source}, {name}" for file, name in names.items()}
         return raw
 
 
