@@ -155,8 +155,8 @@ def test_the_sum_is_of_the_producers_totals_and_says_so(world: World) -> None:
 
 def test_the_error_is_that_of_one_draw_a_producer(world: World) -> None:
     """Known totals under the device's law: errors have the stated size; twice or half the variance is noticed."""
-    consumer, periods, home = world.consumer(), 400, 12.3
-    terms = TOTALS | {"period": "quarter_hour", "grace_minutes": 6000}
+    consumer, periods, home = world.consumer(), 800, 12.3
+    terms = TOTALS | {"period": "quarter_hour", "grace_minutes": 12060}
     campaign = world.campaign(consumer, **terms)
     producers = [world.join(campaign) for _ in range(5)]
     begins = instant(FIRST)
@@ -165,7 +165,7 @@ def test_the_error_is_that_of_one_draw_a_producer(world: World) -> None:
     for producer, own in zip(producers, noisy, strict=True):
         sent = [(instant_text(begins + n * 15 * MINUTE), round(10 * each), "A") for n, each in enumerate(own)]
         assert set(codes(world.report(producer, *sent))) == {"accepted"}
-    world.clock.set("2026-11-30T00:00:00Z")
+    world.clock.set("2026-12-03T00:00:00Z")
     sums = [each["sum"] for each in world.periods(campaign, consumer).values() if each["sum"]]
     assert len(sums) == periods
     stated = 0.1 * np.sqrt(5 * law_of("laplace:2.5@total", "0.1").variance)
