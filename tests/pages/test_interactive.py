@@ -55,7 +55,7 @@ def test_every_drawn_figure_is_there_to_look_into(inputs: ResultsFolder, figures
 @pytest.mark.parametrize("name", OF_A_FOLDER)
 def test_plotly_understands_a_figure(figures: dict[str, Interactive], name: str) -> None:
     figure = figures[name]
-    for form in (figure.figure(), {"data": figure.traces, "layout": figure.narrow}):
+    for form in ({"data": figure.traces, "layout": each} for each in (figure.wide, figure.narrow)):
         assert len(go.Figure(form).data) == len(figure.traces)
     assert json.loads(json.dumps(figure.json(), allow_nan=False))["traces"] == json.loads(json.dumps(figure.traces))
 
@@ -286,7 +286,7 @@ def test_what_a_reading_shows_as_follows_the_noise_law() -> None:
     other = shown_data(PrivacySetting.parse("laplace:0.65"), reading)
     assert other is not None
     assert other.high - reading != pytest.approx(scale * np.log(5), rel=0.1)
-    assert len(go.Figure(shown_figure(data, "laplace:0.5").figure()).data) == 1
+    assert len(go.Figure(shown_figure(data, "laplace:0.5").traces).data) == 1
 
 
 @pytest.mark.parametrize(("text", "reach"), [("uniform:3", 3.0), ("relative-gaussian:0.1", None), ("sine:1,0.5", None)])

@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from halfmask.audits.noise_at_equal_utility import FAMILIES, LIMIT, NoiseAtEqualUtility, family, noise_at_equal_utility
+from halfmask.audits.noise_at_equal_utility import FAMILIES, LIMIT, NoiseAtEqualUtility, noise_at_equal_utility
 from halfmask.figures.limit_of_noise import LimitFigure, limit_caption, limit_data, limit_plot
 from halfmask.figures.results_folder import ResultsFolder, read_inputs
 from halfmask.figures.style import INK, inline_svgs
+from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import noise_std
 from halfmask.plain import from_plain, to_plain
 
@@ -28,7 +29,7 @@ def data(inputs: ResultsFolder) -> LimitFigure:
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_families_have_the_deviation_they_are_asked_for(name: str) -> None:
-    assert noise_std(family(name, 0.7)) == pytest.approx(0.7)
+    assert noise_std(PrivacySetting.of_deviation(name, 0.7)) == pytest.approx(0.7)
 
 
 def test_no_family_and_no_setting_of_the_menu_is_above_the_limit(data: LimitFigure) -> None:

@@ -49,11 +49,6 @@ class NoiseAtEqualUtility:
     laws: dict[str, FloatArray]
 
 
-def family(name: str, deviation: float) -> PrivacySetting:
-    """Return noise with this deviation in the mechanism's usual form (sine: one term)."""
-    return PrivacySetting.of_deviation(name, deviation)
-
-
 @dataclass(frozen=True, eq=False)
 class AtDeviation:
     """The best noise and the families at one deviation: settings, scores and errors of the best guess, by name."""
@@ -100,7 +95,9 @@ def noise_at_equal_utility(
 def at_deviation(deviation: float, scale: AllReadings, population: Population) -> AtDeviation:
     """Return the comparison at one deviation."""
     limit = scale.limit(deviation**2)
-    settings = {name: family(name, deviation) for name in FAMILIES} | {LIMIT: few_pieces(scale, limit)}
+    settings = {name: PrivacySetting.of_deviation(name, deviation) for name in FAMILIES} | {
+        LIMIT: few_pieces(scale, limit)
+    }
     scores = {name: scale.privacy(settings[name]) for name in FAMILIES}
     return AtDeviation(limit, settings, scores, {name: share_left(each, population) for name, each in settings.items()})
 

@@ -12,7 +12,6 @@ are linear in p.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from halfmask.menus.menu import Menu
 from halfmask.profiles.profile import Profile
 from halfmask.protection.attacks.reconstruction import share_left
 from halfmask.protection.best_guess import check_varies
-from halfmask.protection.best_law import inside, newton
+from halfmask.protection.best_law import PrivacyScore, inside, newton
 from halfmask.protection.evidence import Population, population_of
 
 FINENESS = 24  # lattice steps in the smaller of the noise's deviation and a typical reading,
@@ -42,15 +41,6 @@ any other.
 LOUDER = 8
 """The search starts from noise of up to 2^(8/4) = 4 times the requested deviation."""
 POINTS = 39
-
-
-class Concave(Protocol):
-    """A concave function of the masses p."""
-
-    def value(self, p: FloatArray) -> float: ...
-
-    def slope_and_bend(self, p: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the gradient, and minus the Hessian."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +75,10 @@ class Reconstruction:
     def _guess(self, p: FloatArray) -> tuple[FloatArray, FloatArray]:
         chance = p @ self.chance
         return chance, np.divide(p @ self.shift, chance, out=np.zeros_like(chance), where=chance > 0)
+
+
+Concave = PrivacyScore | Reconstruction
+"""A concave function of the masses p, with its gradient and minus its Hessian."""
 
 
 def reconstruction_of(population: Population, edges: FloatArray, deviation: float) -> Reconstruction:

@@ -107,7 +107,7 @@ def mix(
         raise OptionError(f"repeats {repeats} is below 1", kind="repeats")
     people = eligible(profile)
     plan = _all_mixes(step, menu, repeats, len(people)) if shares is None else _one_mix(shares, menu, len(people))
-    streams = [_stream(seed, repeat) for repeat in range(repeats)]
+    streams = [stream(seed, "choice.assignment", repeat) for repeat in range(repeats)]
     systems = build_groups(
         profile,
         [each.setting for each in menu.settings],
@@ -125,10 +125,6 @@ def mix(
             advance(repeat + 1, repeats)
     about = _about(menu, profile, seed=seed, repeats=repeats, step=step if shares is None else None)
     return Mix(_table(menu, plan.shares, scores), about)
-
-
-def _stream(seed: int, repeat: int) -> np.random.Generator:
-    return stream(seed, "choice.assignment", repeat)
 
 
 def _deal(people: IntArray, cuts: IntArray, rng: np.random.Generator) -> list[IntArray]:

@@ -256,7 +256,8 @@ def _cells_of_few(setting: PrivacySetting, z: Denominators, grid: LogGrid) -> Fl
 
     An error on an edge between bins belongs to the upper bin.
     """
-    edges = _edges(grid)
+    ratio = 2 ** (1 / grid.per_octave)
+    edges = np.append(grid.cell_error, grid.cell_error[-1] * ratio) * 2 / (1 + ratio)
     near = np.minimum(np.arange(grid.bins + 1) * BIN_WIDTH, edges[grid.dense])
     at = np.outer(z.size * (1 - 1e-10), np.concatenate([near, edges[grid.dense + 1 :]]))
     cdf = setting.law.cdf(np.repeat([setting.parameters], len(z.size), axis=0), at)
@@ -266,18 +267,12 @@ def _cells_of_few(setting: PrivacySetting, z: Denominators, grid: LogGrid) -> Fl
     return np.asarray(share * z.n[:, None])
 
 
-def _edges(grid: LogGrid) -> FloatArray:
-    """Return the errors that separate cells."""
-    ratio = 2 ** (1 / grid.per_octave)
-    return np.asarray(np.append(grid.cell_error, grid.cell_error[-1] * ratio) * 2 / (1 + ratio))
-
-
 def _local_sums(setting: PrivacySetting, z: Denominators) -> FloatArray:
     """Return n, n E e, n E e^2, n Var e, n Cov(e, e^2), n Var e^2, (U, 6), for fixed readings.
 
     E e^k = E|psi|^k mean(z^-k).
     """
-    m1, m2, m3, m4 = setting.law.moments(np.array(setting.parameters)[None])[0]
+    m1, m2, m3, m4 = setting.moments
     w = z.inverse * ((1 - z.zero) * z.n)[:, None]
     return np.stack(
         [
@@ -318,20 +313,14 @@ def _noise(
     scale = divisor[kept] * (1 if aggregate == "sum" else count[kept])
     noise = np.zeros((len(settings), len(groups), int(kept.sum())))
     shift = np.zeros_like(noise)
-    for g, u, rng in _streams(key, noise.shape):
-        part = sums[u][kept]
+    for g, u in np.ndindex(noise.shape[:2]):
+        rng, part = stream(key[0], "choice.totals", key[1], g, u), sums[u][kept]
         if aggregate == "variance":
             change, total = _variance_noise(settings[g], part, mean[kept], rng)
             noise[g, u], shift[g, u] = change / scale, total / (count[kept] * np.sqrt(divisor[kept]))
         else:
             noise[g, u] = noise_sums(settings[g], part, rng) / scale
     return noise, shift
-
-
-def _streams(key: tuple[int, int], shape: tuple[int, ...]) -> Iterator[tuple[int, int, np.random.Generator]]:
-    for g in range(shape[0]):
-        for u in range(shape[1]):
-            yield g, u, stream(key[0], "choice.totals", key[1], g, u)
 
 
 def noise_sums(setting: PrivacySetting, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -345,7 +334,7 @@ def noise_sums(setting: PrivacySetting, sums: FloatArray, rng: np.random.Generat
     law, parameters = setting.law, np.array(setting.parameters)
     n, squares, fourth = sums[:, 0], sums[:, 2], sums[:, 4]
     additive = setting.kind == "additive"
-    deviation = np.sqrt(_variance(setting) * (n if additive else squares))
+    deviation = np.sqrt(setting.moments[1] * (n if additive else squares))
     k = n if additive else squares * np.divide(squares, fourth, out=np.zeros(len(n)), where=fourth > 0)
     drawn = deviation * law.standard_sums(k, rng)
     if additive and not law.exact_sums and deviation.any():
@@ -365,13 +354,9 @@ def _variance_noise(
     law, parameters = setting.law, np.array(setting.parameters)
     change, total, held = np.zeros(len(sums)), np.zeros(len(sums)), sums[:, 0] > 0
     nodes = Nodes.of(sums[held])
-    moments = law.moments(parameters[None])[0]
+    moments = setting.moments
     normal = rng.standard_normal((2, *nodes.count.shape))
     first, square = node_sums(nodes.count, normal, moments, few_enough(moments), law, parameters, rng)
     change[held] = (2 * (nodes.value - mean[held]) * first + square - nodes.count * moments[1]).sum(axis=0)
     total[held] = first.sum(axis=0)
     return change, total
-
-
-def _variance(setting: PrivacySetting) -> float:
-    return float(setting.law.moments(np.array(setting.parameters)[None])[0, 1])

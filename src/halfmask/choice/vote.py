@@ -79,12 +79,12 @@ def _check(menu: Menu, ballot: Ballot, place: str) -> None:
         )
 
 
-def _elected(menu: Menu, rule: Rule, tally: dict[str, float], voters: int, note: str = "") -> Election:
+def _elected(menu: Menu, rule: Rule, tally: dict[str, float], voters: int) -> Election:
     """Return the election won by the largest tally; ties go to higher privacy."""
     top = max(tally.values())
     first = [id for id in menu.ids if tally[id] == top]
     winner = max((menu[id] for id in first), key=lambda each: each.privacy.median)
-    return Election(rule, winner, tally, voters, tuple(first) if len(first) > 1 else (), note)
+    return Election(rule, winner, tally, voters, tuple(first) if len(first) > 1 else ())
 
 
 def _plurality(menu: Menu, ballots: Sequence[Ballot]) -> Election:

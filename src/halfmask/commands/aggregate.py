@@ -55,16 +55,13 @@ class AggregateOptions(MayWrite, OnEngine):
 @command(AggregateOptions, group="Share: service")
 def aggregate(options: AggregateOptions) -> "LakeCells":
     """Count reports and producers and add up values, per campaign, period and setting, as the service does."""
-    folder = Path(options.lake)
-    return _streamed(options, folder) if options.stream else _counted(options, folder)
-
-
-def _counted(options: AggregateOptions, folder: Path) -> "LakeCells":
     import narwhals as nw
 
     from halfmask.service.lake import cells_of, files
 
-    paths = [str(path) for path in files(folder)]
+    paths = [str(path) for path in files(Path(options.lake))]
+    if options.stream:
+        return _streamed(options, Path(options.lake))
     if options.engine == "duckdb":
         import duckdb
 
@@ -84,12 +81,11 @@ def _streamed(options: AggregateOptions, folder: Path) -> "LakeCells":
 
     from halfmask.data.engines.spark import session
     from halfmask.files import write_page
-    from halfmask.service.lake import SCHEMA, cells_of, files, nested, read_batches
+    from halfmask.service.lake import SCHEMA, cells_of, nested, read_batches
 
     state = Path(options.state or "")
     batches = state / "batches"
     batches.mkdir(parents=True, exist_ok=True)
-    files(folder)
     spark = session(options.master, None, None)
 
     def write(batch: Any, number: int) -> None:

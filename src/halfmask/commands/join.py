@@ -1,17 +1,13 @@
 """``halfmask join``: join a campaign from a producer's own device."""
 
 from dataclasses import field
-from typing import TYPE_CHECKING
 
 from halfmask.commands._options import command
 from halfmask.commands._printing import note
 from halfmask.commands._shared_options import OfDevice
-from halfmask_device.membership import levels
+from halfmask_device.membership import Membership, levels
 from halfmask_device.protocol import CampaignTerms
 from halfmask_device.setting import DeviceSetting
-
-if TYPE_CHECKING:
-    from halfmask_device.membership import Membership
 
 
 class Join(OfDevice):
@@ -36,7 +32,7 @@ class Join(OfDevice):
 
 
 @command(Join, group="Share: device")
-def join(options: Join) -> "Membership":
+def join(options: Join) -> Membership:
     """Join a campaign: the device stores its token, and pins the terms by their hash."""
     from halfmask_device.sharing import Sharer
 

@@ -1,12 +1,8 @@
 """``halfmask leave``: leave a campaign from a producer's own device."""
 
-from typing import TYPE_CHECKING
-
 from halfmask.commands._options import command
 from halfmask.commands._shared_options import OfDevice
-
-if TYPE_CHECKING:
-    from halfmask_device.membership import Membership
+from halfmask_device.membership import Membership
 
 
 class Leave(OfDevice):
@@ -22,7 +18,7 @@ class Leave(OfDevice):
 
 
 @command(Leave, group="Share: device")
-def leave(options: Leave) -> "Membership":
+def leave(options: Leave) -> Membership:
     """Leave a campaign: reports of open periods are withdrawn, earned rewards stay, the queue for it is dropped."""
     from halfmask_device.sharing import Sharer
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from cyclopts import Parameter
 
+import halfmask
 from halfmask.commands._files import write_csv
 from halfmask.commands._options import AnyMenu, AnyPath, AnySource, command
 from halfmask.commands._printing import live_rows, note, print_rows
@@ -201,8 +202,6 @@ def panel(folder: Path, options: Simulate, first: date) -> "tuple[Profile, Readi
     """Return the profile of the producers' readings, moved to begin on ``first``, and the readings by day, as texts."""
     import duckdb
 
-    import halfmask
-
     given = read_panel(folder, options)  # which the query names
     query = (
         'WITH days AS (SELECT DISTINCT ON ("user", time) "user"::VARCHAR AS "user", value, '
@@ -227,7 +226,6 @@ def read_panel(folder: Path, options: Simulate) -> "pa.Table":
     """Return user, time and value of the panel's first days, or of a synthetic panel."""
     import narwhals as nw
 
-    import halfmask
     from halfmask.data.open_panel import open_panel
     from halfmask.profiles.periods import DAY
 
@@ -250,14 +248,10 @@ def read_panel(folder: Path, options: Simulate) -> "pa.Table":
 
 def chosen_menu(options: Simulate, profile: "Profile") -> "Menu":
     """Return the menu that was given, or an offer made from the readings."""
-    import halfmask
-    from halfmask.menus.menu import Menu
-
     if options.menu is not None:
         return menu_of(options.menu)
     study = halfmask.evaluate(profile, grid="laplace:b=0.02..20/0.02", sizes="all", repeats=3)
-    made: Menu = halfmask.offer(profile, study=study).menu
-    return made
+    return halfmask.offer(profile, study=study).menu  # type: ignore[no-any-return]
 
 
 def mixed_utilities(profile: "Profile", menu: "Menu", result: "SimulationResult", seed: int) -> "FloatArray":
@@ -267,7 +261,6 @@ def mixed_utilities(profile: "Profile", menu: "Menu", result: "SimulationResult"
     """
     import numpy as np
 
-    import halfmask
     from halfmask.streams import stream
 
     taking = result.taking()
@@ -285,8 +278,6 @@ def mixed_utilities(profile: "Profile", menu: "Menu", result: "SimulationResult"
 
 def suspected(db: str, campaign: str) -> tuple[frozenset[str], Mapping[str, int]]:
     """Return the producers that are proven to have lied about their noise, and how many reports prove it."""
-    import halfmask
-
     found, names = halfmask.suspects(campaign, db=db)
     return frozenset(names[each.producer] for each in found.suspects if each.chance is not None), found.needed
 
@@ -348,11 +339,7 @@ def _shown(row: "Row") -> list[str]:
     error = "" if row.error is None else f"{row.error:.1%}"
     privacy = "" if row.privacy is None else f"{row.privacy:.2f}"
     inside = {None: "", True: "yes", False: "no"}[row.inside]
-    taking = f"{sum(row.producers.values()):,}"
-    return [str(row.day + 1), taking, f"{row.spent:,}", privacy, f"{row.truth:,.0f}", _published(row), error, inside]
-
-
-def _published(row: "Row") -> str:
-    if row.estimate is None or row.high is None:
-        return "withheld"
-    return f"{row.estimate:,.0f} ± {row.high - row.estimate:,.0f}"
+    taking, published = f"{sum(row.producers.values()):,}", "withheld"
+    if row.estimate is not None and row.high is not None:
+        published = f"{row.estimate:,.0f} ± {row.high - row.estimate:,.0f}"
+    return [str(row.day + 1), taking, f"{row.spent:,}", privacy, f"{row.truth:,.0f}", published, error, inside]

@@ -8,9 +8,9 @@ from halfmask.commands._printing import note
 from halfmask.commands._shared_options import OfDevice
 from halfmask.commands.send import counted
 from halfmask_device.decimals import money
+from halfmask_device.membership import Membership
 
 if TYPE_CHECKING:
-    from halfmask_device.membership import Membership
     from halfmask_device.period_totals import Gathered
 
 
@@ -29,7 +29,7 @@ class CampaignStanding:
     A campaign that was left and joined again has several, the latest first.
     """
 
-    member: "Membership"
+    member: Membership
     counts: dict[str, tuple[int, int]]
     gathered: "tuple[Gathered, ...]" = ()
     """Periods of a campaign of totals that have readings and no total yet."""

@@ -53,10 +53,6 @@ class Interactive:
         """Return the figure as plain data for a page."""
         return dict(vars(self))
 
-    def figure(self) -> Spec:
-        """Return the argument for ``plotly.graph_objects.Figure``."""
-        return {"data": self.traces, "layout": self.wide}
-
 
 def interactive(caption: str, traces: list[Spec], subplots: Sequence[SubplotSpec], **more: Any) -> Interactive:
     """Return a figure laid out for wide pages and for phones; see `layout` for the options."""
