@@ -1,17 +1,18 @@
 """The offer and the paper's menu next to each other: how well reports can be guessed, and what is promised."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from halfmask.figures.interactive import Interactive, SubplotSpec, axis, interactive
-from halfmask.figures.interactive import axes as axes_of
-from halfmask.figures.style import INK, PALETTE, QUIET, Figure, ink_on, subplots
+from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot
+from halfmask.figures.style import PALETTE, QUIET
 from halfmask.menus.menu import Menu
 from halfmask.menus.menu_scale import score_words
 from halfmask.menus.setting_protection import Question
 from halfmask_device.decimals import upwards
 
 OFFER, PAPER = "The offer", "The paper's menu"
-ROOM = 0.03
+COLOURS = {False: PALETTE[0], True: QUIET}
+"""Colours of bars with a promise, and without one."""
 INSIDE = 0.55
 """Guess error from which the promise has room within its bar."""
 GUESS = "guess error (100 % = no report)"
@@ -77,43 +78,26 @@ def offer_caption(data: Offered) -> str:
     ).strip()
 
 
-def draw_offer(data: Offered) -> Figure:
-    """Draw two subplots, with one bar per setting."""
+def offer_plot(data: Offered) -> Plot:
+    """Return two subplots, with one bar per setting; bars of settings without a promise are grey."""
     most = max(map(len, data.menus.values()))
-    with subplots(2, height=1.2 + 0.36 * most) as (figure, axes):
-        for axis_, (name, levels) in zip(axes, data.menus.items(), strict=True):
-            rows = range(len(levels))
-            colours = [QUIET if each.window is None else PALETTE[0] for each in levels]
-            axis_.barh(rows, [100 * each.guess for each in levels], color=colours, height=0.62)
-            for row, each in enumerate(levels):
-                inside = each.guess > INSIDE
-                place = 100 * (each.guess - ROOM if inside else each.guess + ROOM / 2)
-                side, ink = ("right", ink_on(colours[row])) if inside else ("left", INK)
-                axis_.text(place, row, each.promise, va="center", ha=side, color=ink, fontsize=9)
-            axis_.set_yticks(list(rows), [each.label for each in levels])
-            axis_.set(title=name, xlabel=GUESS, ylabel="level")
-            axis_.set(xlim=(0, 100), ylim=(most - 0.5, -0.5))
-            axis_.grid(visible=False, axis="y")
-    return figure
+    found = []
+    for name, levels in data.menus.items():
+        rows = list(enumerate(levels))
+        kinds = [(colour, [row for row in rows if (row[1].window is None) == bare]) for bare, colour in COLOURS.items()]
+        marks = [_bars(held, colour) for colour, held in kinds if held]
+        ticks = {row: each.label for row, each in rows}  # plotly would write the axis' title over them
+        labels = PlotAxis("level", limits=(most - 0.5, -0.5), ticks=ticks, more={"title": {"text": ""}})
+        found.append(Subplot(name, PlotAxis(GUESS, limits=(0, 100)), labels, marks, legend=""))
+    return Plot(found, inches=1.2 + 0.36 * most, pixels=230)
 
 
-def offer_figure(data: Offered, caption: str) -> Interactive:
-    """Return the two subplots of `draw_offer` as an interactive figure."""
-    traces, made = [], []
-    for number, (name, levels) in enumerate(data.menus.items()):
-        colours = [QUIET if each.window is None else PALETTE[0] for each in levels]
-        told = [f"{each.promise}, utility {each.utility}" for each in levels]
-        traces.append(
-            {
-                "type": "bar", "orientation": "h", "x": [round(100 * each.guess, 3) for each in levels],
-                "y": [each.label for each in levels], "marker": {"color": colours}, "showlegend": False,
-                "text": [each.promise for each in levels], "customdata": told, "constraintext": "none",
-                "textposition": ["inside" if each.guess > INSIDE else "outside" for each in levels],
-                "insidetextfont": {"color": [ink_on(colour) for colour in colours]}, "cliponaxis": False,
-                "hovertemplate": "<b>%{y}</b><br>guess error %{x:.3g} %<br>%{customdata}<extra></extra>",
-                **axes_of(number),
-            }
-        )  # fmt: skip
-        rows = axis("", type="category", autorange="reversed")
-        made.append(SubplotSpec(name, axis(GUESS, range=[0, 100]), rows))
-    return interactive(caption, traces, made, height=230, legend=False)
+def _bars(rows: Sequence[tuple[int, Level]], colour: str) -> Mark:
+    """Return the bars of settings, with their promises in the long bars and beside the short ones."""
+    return Mark(
+        "", [round(100 * each.guess, 3) for _, each in rows], [row for row, _ in rows], {"color": colour},
+        "<b>%{customdata[0]}</b><br>guess error %{x:.3g} %<br>%{customdata[1]}",
+        [[each.label, f"{each.promise}, utility {each.utility}"] for _, each in rows],
+        shape="rows", size=0.62, texts=[each.promise for _, each in rows],
+        sides=["middle left" if each.guess > INSIDE else "middle right" for _, each in rows],
+    )  # fmt: skip

@@ -17,13 +17,20 @@ from halfmask.figures.interactive import (
     line_trace,
     plain_numbers,
 )
-from halfmask.figures.style import PANEL, QUIET, Axes, Figure, legend_above, short_number, subplots
+from halfmask.figures.style import INK, PANEL, QUIET, Axes, Figure, ink_on, legend_above, short_number, subplots
 
-Shape = Literal["line", "points", "both", "bars"]
+Shape = Literal["line", "points", "both", "bars", "rows"]
 Ends = tuple[Any, Any]
 SYMBOLS = {"o": "circle", "s": "square-open", "^": "triangle-up-open", "D": "diamond-open"}
 """Markers by matplotlib's letter, as plotly calls them; open ones are not filled."""
-SIDES = {"right": (5, "left"), "left": (-5, "right"), "center": (0, "center"), "top": (6, ""), "bottom": (-14, "")}
+SIDES = {
+    "right": (5, "left"),
+    "left": (-5, "right"),
+    "center": (0, "center"),
+    "top": (6, ""),
+    "bottom": (-14, ""),
+    "middle": (-3, ""),
+}
 """The side of a point that a text is on: how far it is moved, and which end of it is fixed."""
 
 
@@ -67,7 +74,7 @@ class PlotAxis:
 
 @dataclass(frozen=True)
 class Mark:
-    """A line, single points, or both; or bars, whose width is ``size`` on the axis.
+    """A line, single points, or both; or bars ``size`` wide: upright, or as rows.
 
     ``look``    colour, dashes and width, as `style.look` has them
     ``hover``   plotly's template of the text shown on hovering; ``told`` is its customdata, one entry per point
@@ -97,9 +104,6 @@ class Mark:
 
     def draw(self, axes: Axes) -> None:
         """Draw the mark with matplotlib."""
-        if self.shape == "bars":
-            axes.bar(self.x, self.y, width=self.size, color=self.look["color"])
-            return
         how = {"label": (self.name if self.label is None else self.label) or "_", **self.look}
         if self.around:
             axes.fill_between(self.x, *self.around, color=self.look["color"], alpha=0.2, linewidth=0)
@@ -111,16 +115,32 @@ class Mark:
             how |= {} if self.marker == "o" else {"markerfacecolor": "none"}
         if self.shape == "points":
             how["linestyle"] = ""
-        axes.plot(self.x, self.y, **how)
+        if self.shape == "bars":
+            axes.bar(self.x, self.y, self.size, color=self.look["color"])
+        elif self.shape == "rows":
+            axes.barh(self.y, self.x, self.size, color=self.look["color"])
+        else:
+            axes.plot(self.x, self.y, **how)
         for text, side, *at in zip(self.texts, self.sides, self.x, self.y, strict=True) if self.texts else ():
             (up, _), (along, end) = (SIDES[each] for each in side.split())
             axes.annotate(
-                text, (at[0], at[1]), (along, up), textcoords="offset points", ha=end, fontweight="bold", fontsize=9
+                text,
+                (at[0], at[1]),
+                (along, up),
+                textcoords="offset points",
+                ha=end,
+                fontweight="bold",
+                fontsize=9,
+                color=self._ink(side),
             )
+
+    def _ink(self, side: str) -> str:
+        """Return the colour of a text, which may lie in a bar."""
+        return ink_on(self.look["color"]) if self.shape == "rows" and side == "middle left" else INK
 
     def traces(self, subplot: int, *, listed: bool) -> list[Spec]:
         """Return the mark's traces for plotly; ``listed`` says whether the legend lists it."""
-        mode = {"line": "lines", "points": "markers", "both": "lines+markers", "bars": ""}[self.shape]
+        mode = {"line": "lines", "points": "markers", "both": "lines+markers"}.get(self.shape, "")
         dates = np.asarray(self.x).dtype.kind == "M"
         x = np.asarray(self.x).astype(str).tolist() if dates else plain_numbers(self.x)
         made = line_trace(subplot, self.name, x, plain_numbers(self.y), self.look, self.hover, showlegend=listed)
@@ -129,15 +149,19 @@ class Mark:
             made["hoverinfo"] = "skip"
         if self.told is not None:
             made["customdata"] = list(self.told)
-        if self.shape == "bars":
+        if self.shape in ("bars", "rows"):
             made = {name: made[name] for name in made if name not in ("mode", "line")}
             made |= {"type": "bar", "width": self.size, "marker": {"color": self.look["color"]}}
+            made |= {"orientation": "h" if self.shape == "rows" else "v", "constraintext": "none", "cliponaxis": False}
         elif self.shape != "line":
             made["marker"] = {"symbol": SYMBOLS[self.marker], "size": 1.5 * self.size, "color": self.look["color"]}
             made["marker"] |= {"line": {"width": 2}} if self.marker != "o" else {}
         if self.texts:
             made |= {"text": [f"<b>{each}</b>" if each else "" for each in self.texts]}
             made |= {"textposition": list(self.sides)}
+        if self.shape == "rows":
+            made["insidetextfont"] = {"color": self._ink("middle left")}
+            made["textposition"] = ["inside" if side == "middle left" else "outside" for side in self.sides]
         for name, reach, middle in (("error_x", self.reach_x, self.x), ("error_y", self.reach_y, self.y)):
             if reach:
                 low, high = (np.asarray(end, float) for end in reach)

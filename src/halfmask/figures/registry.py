@@ -156,8 +156,7 @@ FIGURES = (
     FigureKind(
         "offer", "The offer beside the paper's menu", "menu",
         _of(offer_beside_paper.offer_data, "offer", "menu"),
-        offer_beside_paper.offer_caption, offer_beside_paper.draw_offer,
-        lambda data, caption, _: offer_beside_paper.offer_figure(data, caption), follows_menu=True,
+        offer_beside_paper.offer_caption, *_both(offer_beside_paper.offer_plot), follows_menu=True,
     ),
     FigureKind(
         "algorithm", "How the menu is chosen", "menu",
