@@ -31,15 +31,15 @@ def mask_csv(
     rows before it are still written.
     """
     names = {"time": time, "value": value} | ({"sensor": sensor} if sensor else {})
-    table = _Table(source, names, STANDARD)
-    _write(target, [table.header])
+    table = Table(source, names, STANDARD)
+    write_rows(target, [table.header])
     done = 0
     for first, rows in table.batches(BATCH):
         masked = list[list[str]]()
         try:
             masked.extend(_masked(rows, first, table, producer))
         finally:
-            _write(target, masked)  # also after an error: the ledger has counted these rows
+            write_rows(target, masked)  # also after an error: the ledger has counted these rows
         done += len(rows)
     return done
 
@@ -52,13 +52,13 @@ def csv_batches(
     ``most``  largest number of rows in a batch
     ``name``  name of the source in errors
     """
-    table = _Table(source, {"time": time, "value": value}, name)
+    table = Table(source, {"time": time, "value": value}, name)
     at, value_at = table.places
     for first, rows in table.batches(most):
         yield first, [(row[at], row[value_at]) for row in rows]
 
 
-class _Table:
+class Table:
     """CSV from a stream: the ``header``, and ``places``, the positions of the columns that were named."""
 
     def __init__(self, source: ByteSource, columns: Mapping[str, str], name: str) -> None:
@@ -167,7 +167,7 @@ def _place(header: list[str], name: str, role: str, where: str = STANDARD) -> in
     return header.index(name)
 
 
-def _masked(rows: list[list[str]], first: int, table: _Table, producer: Producer) -> Iterator[list[str]]:
+def _masked(rows: list[list[str]], first: int, table: Table, producer: Producer) -> Iterator[list[str]]:
     time, value, *sensor = table.places
     readings = [(row[time], row[value], row[sensor[0]] if sensor else "") for row in rows]
     reports = producer.reports(readings, first=first, columns=(table.header[time], table.header[value]))
@@ -176,7 +176,8 @@ def _masked(rows: list[list[str]], first: int, table: _Table, producer: Producer
         yield row
 
 
-def _write(target: BinaryIO, rows: list[list[str]]) -> None:
+def write_rows(target: BinaryIO, rows: list[list[str]]) -> None:
+    """Write rows as CSV, at once."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     try:

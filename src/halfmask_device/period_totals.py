@@ -49,6 +49,11 @@ class Gathered:
     fixed: bool
 
 
+def enough(readings: int, expected: int) -> bool:
+    """Return whether a period has enough of its expected readings to report its total."""
+    return readings >= ENOUGH * expected
+
+
 def total_time(span: Span) -> str:
     """Return the text that stands for a period's total where a reading has its time; no reading has such a time."""
     return "/".join(normalized_time(instant_text(each))[0] for each in (span.begins, span.ends))
@@ -167,7 +172,7 @@ class CampaignTotals:
             self._state.wipe()
 
     def _enough(self, each: Gathered) -> bool:
-        return each.readings >= ENOUGH * self._expected
+        return enough(each.readings, self._expected)
 
     def _has_ended(self, each: Gathered, found: Sequence[Gathered], now: Instant) -> bool:
         begins, ends = each.span.begins, each.span.ends

@@ -2,18 +2,19 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, astuple, dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from halfmask_device.campaign_calendar import KINDS, Calendar
 from halfmask_device.device_state import TERMS as FILE
 from halfmask_device.device_state import State
 from halfmask_device.errors import FileFormatError, OptionError, RunError, SourceError
 from halfmask_device.lattice import Lattice
 from halfmask_device.private_files import create_once
 from halfmask_device.private_files import replace as replace_file
-from halfmask_device.setting import DeviceSetting, law
+from halfmask_device.setting import READING, SPLIT, DeviceSetting, law
 
 FORMAT = "halfmask device"
 VERSION = 2
@@ -27,6 +28,27 @@ COLUMNS = {"time": "time", "value": "value"}
 
 
 @dataclass(frozen=True)
+class TotalTerms:
+    """What a total is of: the readings of a period, in a time zone, and how many a device has in one."""
+
+    period: str
+    time_zone: str
+    readings_expected: int
+
+    def __post_init__(self) -> None:
+        try:
+            Calendar(self.period, self.time_zone)
+        except (KeyError, ValueError) as error:
+            raise OptionError(
+                f"no totals are made of {self.period} in {self.time_zone}: `period` is one of {', '.join(KINDS)}, and "
+                "`time_zone` a name like Europe/Dublin",
+                kind="period",
+            ) from error
+        if self.readings_expected < 1:
+            raise OptionError("`readings_expected` is not a whole number above 0", kind="readings_expected")
+
+
+@dataclass(frozen=True)
 class Terms:
     """The terms of one device, valid by construction: the noise of the setting can be drawn on the lattice.
 
@@ -34,6 +56,7 @@ class Terms:
     ``menu``     maps ids to settings
     ``columns``  names of the columns for time, value and, if the device has several, sensor
     ``past``     earlier settings; readings reported with them keep their reports
+    ``totals``   what a total is of, if the setting masks totals
     """
 
     setting: str
@@ -41,6 +64,7 @@ class Terms:
     menu: Mapping[str, str] = field(default_factory=dict)
     columns: Mapping[str, str] = field(default_factory=lambda: dict(COLUMNS))
     past: tuple[str, ...] = ()
+    totals: TotalTerms | None = None
 
     def __post_init__(self) -> None:
         law(DeviceSetting.parse(self.setting_text), self.lattice.unit)
@@ -66,6 +90,33 @@ class Asked:
     low: str | None = None
     high: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
+    period: str | None = None
+    time_zone: str | None = None
+    readings_expected: int | None = None
+
+    def totals(self, setting: str, stored: TotalTerms | None) -> TotalTerms | None:
+        """Return what a total is of, if the setting masks totals: as asked, as stored, or a day in UTC."""
+        release = DeviceSetting.parse(setting).release
+        asked = (self.period, self.time_zone, self.readings_expected)
+        if release == SPLIT:
+            raise OptionError(f"{setting} needs two services: a device alone cannot split a total", kind="release")
+        if release == READING:
+            if any(each is not None for each in asked):
+                raise OptionError(
+                    f"{setting} masks each reading: `period`, `time_zone` and `readings_expected` are for settings "
+                    "that end in @total",
+                    kind="release",
+                )
+            return None
+        kept = stored or TotalTerms("day", "UTC", 1)
+        if self.readings_expected is None and stored is None:
+            raise OptionError(
+                f"{setting} masks the total of a period: name `readings_expected`, how many readings a device has in "
+                "it, such as 48 for half-hours and a day",
+                kind="readings_expected",
+            )
+        expected = kept.readings_expected if self.readings_expected is None else self.readings_expected
+        return TotalTerms(self.period or kept.period, self.time_zone or kept.time_zone, expected)
 
 
 def agree(folder: Path, asked: Asked, *, change: bool = False) -> Terms:
@@ -82,7 +133,8 @@ def agree(folder: Path, asked: Asked, *, change: bool = False) -> Terms:
     lattice = Lattice(asked.step or old.step, asked.low or old.low, asked.high or old.high)
     _same_lattice(folder, old, lattice)
     chosen, columns = _chosen(asked.setting or stored.setting, menu), {**stored.columns, **asked.columns}
-    new = replace(stored, setting=chosen, menu=menu, columns=columns)
+    totals = asked.totals(menu.get(chosen, chosen), stored.totals)
+    new = replace(stored, setting=chosen, menu=menu, columns=columns, totals=totals)
     if new == stored:
         return stored
     if not change:
@@ -119,7 +171,10 @@ def _first(folder: Path, asked: Asked) -> Terms:
     step = asked.step or STEP
     farthest = widest(step)
     lattice = Lattice(step, asked.low or f"-{farthest}", asked.high or farthest)
-    return Terms(_chosen(asked.setting, menu), lattice, menu, COLUMNS | {**asked.columns})
+    chosen = _chosen(asked.setting, menu)
+    return Terms(
+        chosen, lattice, menu, COLUMNS | {**asked.columns}, totals=asked.totals(menu.get(chosen, chosen), None)
+    )
 
 
 def widest(step: str) -> str:
@@ -132,8 +187,12 @@ def widest(step: str) -> str:
 
 def _menu_at_hand(setting: str) -> dict[str, str]:
     """Return the settings of ``menu.json`` in the working folder if ``setting`` is an id; else an empty menu."""
-    named = ":" not in setting and setting != "none"
-    return read_menu_settings(MENU) if named and MENU.is_file() else {}
+    return read_menu_settings(MENU) if _is_id(setting) and MENU.is_file() else {}
+
+
+def _is_id(text: str) -> bool:
+    """Return whether a text is an id of a menu, and not a setting that is written out."""
+    return ":" not in text and text.partition("@")[0] != "none"
 
 
 def hold_to(state: State, terms: Terms, *, change: bool = False) -> Terms:
@@ -178,14 +237,15 @@ def _range(lattice: Lattice) -> str:
 def _shown(terms: Terms) -> str:
     text = terms.setting_text
     setting = text if terms.setting == text else f"{terms.setting} ({text})"
-    return f"columns {', '.join(terms.columns.values())} by {setting}"
+    of = f" of each {terms.totals.period} ({', '.join(map(str, astuple(terms.totals)[1:]))})" if terms.totals else ""
+    return f"columns {', '.join(terms.columns.values())} by {setting}{of}"
 
 
 def _chosen(setting: str, menu: Mapping[str, str]) -> str:
     """Return the id if it is on the menu, else the setting in its canonical text."""
     if setting in menu:
         return setting
-    if ":" not in setting and setting != "none":
+    if _is_id(setting):
         has = f"has {', '.join(menu)}" if menu else "was not named: give it with `menu`"
         raise OptionError(
             f"setting '{setting}' is not on the menu, which {has}; or write a setting out, like laplace:0.5",
@@ -232,11 +292,13 @@ def read_terms(state: State) -> Terms | None:
         message = f"{path} is of version {plain['version']}, this program reads {VERSION}: update it"
         raise FileFormatError(message, kind="version")
     lattice = Lattice(plain["step"], plain["low"], plain["high"])
-    return Terms(plain["setting"], lattice, plain["menu"], plain["columns"], tuple(plain["past"]))
+    totals = TotalTerms(**plain["totals"]) if plain.get("totals") else None
+    return Terms(plain["setting"], lattice, plain["menu"], plain["columns"], tuple(plain["past"]), totals)
 
 
 def _written(terms: Terms, state: State) -> bytes:
     lattice = {"step": terms.lattice.step, "low": terms.lattice.low, "high": terms.lattice.high}
-    rest = {"columns": dict(terms.columns), "menu": dict(terms.menu), "past": list(terms.past)}
+    rest: dict[str, Any] = {"totals": asdict(terms.totals)} if terms.totals else {}
+    rest |= {"columns": dict(terms.columns), "menu": dict(terms.menu), "past": list(terms.past)}
     plain = {"format": FORMAT, "version": VERSION, "setting": terms.setting, **lattice, **rest}
     return state.sealed(plain)

@@ -16,6 +16,8 @@ from halfmask.errors import OptionError, ReadingError, SourceError, StoppedError
 
 if TYPE_CHECKING:
     from halfmask.arrays import FloatArray
+    from halfmask_device.privacy_ledger import UserNotes
+    from halfmask_device.terms import Terms
 
 _InPython = Annotated[Any, Parameter(parse=False, show=False)]
 
@@ -52,6 +54,15 @@ class Mask(Tells):
     revise
         Report another value for a time that was reported already. This is one more observation of the true value, and
         the privacy ledger counts it.
+    period
+        With a setting that ends in @total: what is added up, quarter_hour, half_hour, hour, day, week, month or year
+        (day on first use).
+    time_zone
+        With @total: the time zone that days begin in, and of times without an offset (UTC on first use).
+    readings_expected
+        With @total: how many readings a period has, such as 48. With fewer than 90 % of them its total is not reported.
+    partial
+        With @total: report periods with fewer than 90 % of their readings too.
     rng
         A numpy.random.Generator, to simulate the masking of an array.
     """
@@ -71,6 +82,10 @@ class Mask(Tells):
     sensor: str | None = None
     change: Flag = False
     revise: Flag = False
+    period: str | None = None
+    time_zone: str | None = None
+    readings_expected: int | None = None
+    partial: Flag = False
     rng: _InPython = None
 
     @property
@@ -100,8 +115,9 @@ class Mask(Tells):
 def mask(options: Mask) -> "int | FloatArray":
     """Mask one producer's readings: of a file on the producer's device, or of an array.
 
-    A file gives the number of rows. The terms are stored in the folder ``state``, and the same reading always gives the
-    same report. For single readings see `halfmask_device.Producer`.
+    A file gives the number of rows that were written. With a setting that ends in @total, each row is the masked total
+    of a sensor's period, once the period has ended. The terms are stored in the folder ``state``, and the same reading
+    always gives the same report. For single readings see `halfmask_device.Producer`.
 
     An array, a sequence or a series of numbers gives an array of reports, without a folder: each call draws new noise.
     By default the noise comes from the device's exact sampler and the operating system's entropy, and reports lie on
@@ -111,28 +127,50 @@ def mask(options: Mask) -> "int | FloatArray":
     """
     if options.of_array:
         return _masked_array(options)
-    from halfmask_device import Asked, Producer, agree, mask_csv
+    from halfmask.service.clock import system_clock
+    from halfmask_device import Asked, State, agree
+    from halfmask_device.csv_totals import mask_csv_totals
+    from halfmask_device.privacy_ledger import UserNotes
 
     with _streams(options) as (source, target):
         columns = {role: getattr(options, role) for role in ("time", "value", "sensor") if getattr(options, role)}
         menu = None if options.menu is None else Path(options.menu)
-        asked = Asked(options.setting, menu, options.step, options.low, options.high, columns)
-        terms = agree(Path(options.state or ""), asked, change=options.change)
-        producer = Producer(terms.setting_text, terms.lattice, options.state or "", revise=options.revise)
+        asked = Asked(
+            *(options.setting, menu, options.step, options.low, options.high, columns),
+            *(options.period, options.time_zone, options.readings_expected),
+        )
+        folder, notes = Path(options.state or ""), UserNotes()
+        terms = agree(folder, asked, change=options.change)
+        if options.partial and terms.totals is None:
+            raise OptionError("`partial` is for settings that end in @total", kind="release")
         if options.tell and not terms.published:
             options.tell("no range is published, so guarantees mean almost nothing: name `low` and `high` on first use")
-        if options.tell and terms.setting_text == "none":
+        if options.tell and terms.setting_text.partition("@")[0] == "none":
             options.tell("the setting is none: readings are rounded to the lattice and not masked")
         rows, stopped = 0, None
         try:
-            rows = mask_csv(source, target, producer, **terms.columns)
+            if terms.totals is None:
+                rows = _masked_readings(options, source, target, terms, notes)
+            else:
+                chosen = {"partial": options.partial, "revise": options.revise}
+                rows = mask_csv_totals(source, target, State(folder), terms, notes, system_clock(), **chosen)
         except StoppedError as error:  # a file keeps what was masked until then: it is charged
             stopped = error
-        for note in producer.notes:
+        for note in notes:
             (options.tell or str)(note)
     if stopped:
         raise stopped
     return rows
+
+
+def _masked_readings(options: Mask, source: Any, target: Any, terms: "Terms", notes: "UserNotes") -> int:
+    from halfmask_device import Producer, mask_csv
+
+    producer = Producer(terms.setting_text, terms.lattice, options.state or "", revise=options.revise)
+    try:
+        return mask_csv(source, target, producer, **terms.columns)
+    finally:
+        notes += producer.notes
 
 
 def _masked_array(options: Mask) -> "FloatArray":
