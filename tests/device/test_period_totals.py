@@ -391,12 +391,12 @@ def test_numbers_are_read_exactly() -> None:
 
 def test_the_sum_over_homes_is_exact_without_noise_and_has_one_draw_a_home_with(world: World, tmp_path: Path) -> None:
     """With `none@total` the sums are exact; with Laplace noise they err by one draw a home, and not one a reading."""
-    homes, periods, each_hour = 20, 240, 6
+    homes, periods, each_hour = 15, 240, 12
     use = np.random.default_rng(8).integers(0, 400, (homes, periods, each_hour))  # in 0.001
     terms = {"period": "hour", "readings_expected": each_hour, "grace_minutes": periods * 60, "least_producers": homes}
     consumer, ends = world.consumer(), BEGINS + periods * HOUR
     campaigns = {id: world.campaign(consumer, **TOTALS | terms) for id in ("N", "A")}
-    times = [instant_text(BEGINS + n * 10 * MINUTE) for n in range(periods * each_hour)]
+    times = [instant_text(BEGINS + n * 5 * MINUTE) for n in range(periods * each_hour)]
     world.clock.now = ends
     for home in range(homes):
         for id, campaign in campaigns.items():

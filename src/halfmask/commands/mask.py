@@ -1,6 +1,7 @@
 """``halfmask mask``: mask readings on a producer's own device."""
 
 import sys
+import time as clock
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
@@ -127,7 +128,6 @@ def mask(options: Mask) -> "int | FloatArray":
     """
     if options.of_array:
         return _masked_array(options)
-    from halfmask.service.clock import system_clock
     from halfmask_device import Asked, State, agree
     from halfmask_device.csv_totals import mask_csv_totals
     from halfmask_device.privacy_ledger import UserNotes
@@ -153,7 +153,7 @@ def mask(options: Mask) -> "int | FloatArray":
                 rows = _masked_readings(options, source, target, terms, notes)
             else:
                 chosen = {"partial": options.partial, "revise": options.revise}
-                rows = mask_csv_totals(source, target, State(folder), terms, notes, system_clock(), **chosen)
+                rows = mask_csv_totals(source, target, State(folder), terms, notes, clock.time_ns() // 1000, **chosen)
         except StoppedError as error:  # a file keeps what was masked until then: it is charged
             stopped = error
         for note in notes:
