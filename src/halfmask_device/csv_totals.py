@@ -13,7 +13,7 @@ from halfmask_device.errors import OptionError, ReadingError, StoppedError
 from halfmask_device.instants import DAY, Instant, instant_text
 from halfmask_device.lattice import exact_reading
 from halfmask_device.masking import Channel, DatedReading, mask
-from halfmask_device.period_totals import enough, total_time
+from halfmask_device.period_totals import enough_readings, total_time
 from halfmask_device.privacy_ledger import Guard, UserNotes
 from halfmask_device.producer import BATCH, REFUSALS
 from halfmask_device.reading_times import instant_of
@@ -92,7 +92,7 @@ def _ended(found: Periods, totals: TotalTerms, now: Instant, *, partial: bool) -
     for key, readings in found.items():
         if key[0].ends > now:
             left["open"] += 1
-        elif partial or enough(len(readings), totals.readings_expected):
+        elif partial or enough_readings(len(readings), totals.readings_expected):
             chosen[key] = readings
         else:
             left["few"] += 1

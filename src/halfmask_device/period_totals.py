@@ -49,7 +49,7 @@ class Gathered:
     fixed: bool
 
 
-def enough(readings: int, expected: int) -> bool:
+def enough_readings(readings: int, expected: int) -> bool:
     """Return whether a period has enough of its expected readings to report its total."""
     return readings >= ENOUGH * expected
 
@@ -172,7 +172,7 @@ class CampaignTotals:
             self._state.wipe()
 
     def _enough(self, each: Gathered) -> bool:
-        return enough(each.readings, self._expected)
+        return enough_readings(each.readings, self._expected)
 
     def _has_ended(self, each: Gathered, found: Sequence[Gathered], now: Instant) -> bool:
         begins, ends = each.span.begins, each.span.ends
