@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from halfmask_device.csv_stream import mask_csv
     from halfmask_device.device_state import State
     from halfmask_device.lattice import Lattice
-    from halfmask_device.privacy_budget import Limit
+    from halfmask_device.privacy_budget import Budget
     from halfmask_device.privacy_ledger import Ledger, read_ledger
     from halfmask_device.producer import Producer, noise, outputs
     from halfmask_device.setting import DeviceSetting, law_of
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 __all__ = [
     "Asked",
+    "Budget",
     "DeviceSetting",
     "Lattice",
     "Ledger",
-    "Limit",
     "Producer",
     "State",
     "Terms",
@@ -43,10 +43,10 @@ __all__ = [
 
 _HOMES = {
     "Asked": "terms",
+    "Budget": "privacy_budget",
     "DeviceSetting": "setting",
     "Lattice": "lattice",
     "Ledger": "privacy_ledger",
-    "Limit": "privacy_budget",
     "Producer": "producer",
     "State": "device_state",
     "Terms": "terms",

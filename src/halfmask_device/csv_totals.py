@@ -6,6 +6,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import BinaryIO
 
+from halfmask_device.budget_guard import Guard, UserNotes
 from halfmask_device.campaign_calendar import Calendar, Span
 from halfmask_device.csv_stream import STANDARD, ByteSource, Table, write_rows
 from halfmask_device.device_state import State
@@ -14,7 +15,6 @@ from halfmask_device.instants import DAY, Instant, instant_text
 from halfmask_device.lattice import exact_reading
 from halfmask_device.masking import Channel, DatedReading, mask
 from halfmask_device.period_totals import enough_readings, total_time
-from halfmask_device.privacy_ledger import Guard, UserNotes
 from halfmask_device.producer import BATCH, REFUSALS
 from halfmask_device.reading_times import instant_of
 from halfmask_device.terms import Terms, TotalTerms

@@ -2,7 +2,7 @@
 
 import math
 import re
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from halfmask_device.errors import SettingError
 
@@ -26,6 +26,12 @@ def upwards(value: float, digits: int = 3) -> str:
     if not math.isfinite(value):
         return f"{value:g}"
     kept = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(value * (1 - SLACK)))
+    return f"{float(kept):.{max(digits, 6)}g}"
+
+
+def downwards(value: float, digits: int = 3) -> str:
+    """Return a finite number rounded down to ``digits`` digits, so that no more is promised than there is."""
+    kept = Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(Decimal(value * (1 + SLACK)))
     return f"{float(kept):.{max(digits, 6)}g}"
 
 

@@ -2,9 +2,9 @@
 
     secret          the keys (`halfmask_device.secret`); a second copy lies next to the folder
     terms.json      the terms (`halfmask_device.terms`), sealed with the secret
-    limit.json      the limit (`halfmask_device.privacy_budget`), sealed likewise
+    budget.json     the budgets (`halfmask_device.privacy_budget`), sealed likewise
     memory.sqlite   for each sensor, time and law a hash of the reported value; the number of reports per day; coarser
-                    laws that a limit switched to; campaigns and tokens, masked reports and their receipts; for
+                    laws that a budget switched to; campaigns and tokens, masked reports and their receipts; for
                     campaigns of totals the readings of periods that have not ended
 
 Noise is not stored, because it is derived from the secret. If the memory is lost or rolled back, every reading still
@@ -24,13 +24,13 @@ from pathlib import Path
 from typing import Any
 
 from halfmask_device.errors import FileFormatError, OptionError, RunError
-from halfmask_device.private_files import create_once, own_folder, private
+from halfmask_device.private_files import create_once, own_folder, private, remove_leftovers
 from halfmask_device.random_bits import keyed
 from halfmask_device.reading_times import day_of
 from halfmask_device.secret import Keys, find_secret, places, store_secret
 
 TERMS = "terms.json"
-LIMIT = "limit.json"
+BUDGET = "budget.json"
 MEMORY = "memory.sqlite"
 PATIENCE = 60.0
 """Seconds to wait while another process writes."""
@@ -57,7 +57,7 @@ class State:
 
     def __init__(self, folder: str | Path, *, create: bool = True) -> None:
         self.folder = Path(folder)
-        self.limit = self.folder / LIMIT
+        self.budget = self.folder / BUDGET
         if not create and not holds_device(self.folder):
             raise OptionError(
                 f"there is no device in {self.folder}: `state` is the folder that masked, or that joined",
@@ -81,10 +81,15 @@ class State:
                 raise FileFormatError(f"{self._store} is damaged ({verdict}): {_MENDED}", kind="damaged")
 
     def forget(self, before: int) -> None:
-        """Delete the keys of all days before ``before``; the hashes stored for those days can no longer be checked."""
-        with self._plainly():
+        """Erase the keys of all days before ``before``; the hashes stored for those days can no longer be checked.
+
+        If the program is killed meanwhile, the next one that opens the folder completes the erasure.
+        """
+        with self._plainly(), self.memory():  # a transaction, so that no other process stores an earlier link
             self.secret = self.secret.forget(before)
             store_secret(self.folder, self.secret)
+            for path in places(self.folder):
+                remove_leftovers(path)  # of programs that were killed: they may hold an earlier link
             self.keys = Keys(self.secret)
 
     def forget_before(self, date: str) -> None:

@@ -72,16 +72,27 @@ def _log_cosh(x: float) -> float:
 
 def epsilon_of(reports: Mapping[tuple[str, str], int], change: str, delta: float) -> float:
     """Return the bound on epsilon at ``delta``, for the number of reports by (setting, step)."""
-    laws = [(DeviceSetting.parse(setting), step, count) for (setting, step), count in reports.items() if count]
-    if not laws:
+    return composed_epsilon({(*each, change): count for each, count in reports.items()}, delta)
+
+
+def composed_epsilon(reports: Mapping[tuple[str, str, str], int], delta: float) -> float:
+    """Return the bound on epsilon at ``delta``, for the number of reports by (setting, step, change of the reading)."""
+    bounds = [(_bounds(*each), count) for each, count in reports.items() if count]
+    if not bounds:
         return 0.0
-    added = sum(count * pure(setting, change, step) for setting, step, count in laws)
-    best = added
-    for order in ORDERS:
-        total = sum(count * divergence(setting, change, step, order) for setting, step, count in laws)
+    best = sum(count * of_one[0] for of_one, count in bounds)
+    for i, order in enumerate(ORDERS, 1):
+        total = sum(count * of_one[i] for of_one, count in bounds)
         bound = total + math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1)
         best = min(best, max(bound, 0.0))
     return best
+
+
+@lru_cache(maxsize=1024)
+def _bounds(text: str, step: str, change: str) -> tuple[float, ...]:
+    """Return the pure epsilon of one report, then its divergence at each of `ORDERS`."""
+    setting = DeviceSetting.parse(text)
+    return pure(setting, change, step), *(divergence(setting, change, step, order) for order in ORDERS)
 
 
 def per_unit(reports: Mapping[tuple[str, str], int]) -> float:

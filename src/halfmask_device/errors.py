@@ -74,7 +74,7 @@ class ReadingError(InputError):
 
 
 class StoppedError(ReadingError):
-    """A reading may not be reported: a limit is reached, or another value was reported for its time."""
+    """A reading may not be reported: the budget is spent, or another value was reported for its time."""
 
 
 class SettingError(InputError):

@@ -31,7 +31,7 @@ from halfmask_device.random_bits import Bits
 from halfmask_device.setting import DeviceSetting, law
 
 if TYPE_CHECKING:
-    from halfmask_device.privacy_ledger import Guard
+    from halfmask_device.budget_guard import Guard
 
 HASH = 47
 """Bits of a slot's hash; the bits above hold its day, so that each day lies together on disk.
@@ -122,8 +122,8 @@ def _written(text: str) -> bytes:
 
 
 Gate = Callable[[int], Channel | None]
-"""Maps a day to the channel that a new report may use: the requested one, a coarser one, or None if the limit is
-reached."""
+"""Maps a day to the channel that a new report may use: the requested one, a coarser one, or None if the budget
+is spent."""
 
 
 @dataclass
@@ -155,7 +155,7 @@ def mask(
     """
     drawn = channel.drawn(readings)
     with state.memory() as memory:
-        gate, past = watch.gate(memory), [*past, *watch.past(memory)]
+        gate, past = watch.gate(memory, map(itemgetter(2), readings)), [*past, *watch.past(memory)]
         earlier = [slot for each in past for slot in each.drawn(readings).slots] if gate is None else []
         if gate is None and not known_tags(memory, earlier):
             memory.execute("SAVEPOINT quick")
@@ -171,7 +171,7 @@ def mask(
 
 @dataclass
 class _Careful:
-    """Masks one reading at a time, for batches that may hold readings reported before, or if a limit is set."""
+    """Masks one reading at a time, for batches with readings reported before, or beyond the budget."""
 
     memory: sqlite3.Connection
     channel: Channel
@@ -199,7 +199,7 @@ class _Careful:
     def _new(self, found: Masked, i: int, reading: DatedReading, known: dict[int, int], *, revision: bool) -> None:
         channel = self.gate(reading[2]) if self.gate else self.channel
         if channel is None:
-            found.refused[i] = "limit"
+            found.refused[i] = "budget"
             return
         (slot,), (tag,), (noise,) = channel.drawn([reading])
         known[slot] = tag

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
+from halfmask_device.budget_guard import Guard, UserNotes
 from halfmask_device.campaign_calendar import Calendar, Span
 from halfmask_device.device_state import State
 from halfmask_device.errors import RunError
@@ -18,7 +19,6 @@ from halfmask_device.instants import DAY, MINUTE, Instant, instant_text
 from halfmask_device.lattice import Value, exact_reading
 from halfmask_device.masking import Channel, DatedReading, mask
 from halfmask_device.membership import Membership
-from halfmask_device.privacy_ledger import Guard, UserNotes
 from halfmask_device.reading_times import normalized_time
 from halfmask_device.report_queue import Queued, read_time
 
@@ -91,11 +91,7 @@ class CampaignTotals:
             elif not self._terms.begins <= when < self._terms.ends:
                 queued.refused["outside_campaign"] += 1
             else:
-                span = self._calendar.span_of(when)
-                if span.begins // DAY < self._state.secret.day:
-                    queued.refused["forgotten"] += 1
-                else:
-                    by_period.setdefault(span, []).append((when, number))
+                by_period.setdefault(self._calendar.span_of(when), []).append((when, number))
         with self._state.memory() as memory:
             for span, readings in by_period.items():
                 self._keep(memory, span, readings, queued)
@@ -112,6 +108,8 @@ class CampaignTotals:
             if when not in kept and reported:
                 queued.refused["late"] += 1
                 queued.notes.note(LATE)
+            elif when not in kept and span.begins // DAY < self._state.secret.day:
+                queued.refused["forgotten"] += 1
             elif when not in kept:
                 kept[when] = str(number)
                 new.append((*key, when, str(number)))
@@ -222,8 +220,8 @@ class CampaignTotals:
                 elif why == "revision":
                     notes.note(f"{span.key}: another total of this period was reported before, and it stands")
                     self._end(memory, span, why)
-                else:  # it can be reported once the owner allows more
-                    notes.note(f"{span.key}: its total is not reported, because it would exceed what the owner allows")
+                else:  # it can be reported once the budget allows it
+                    notes.note(f"{span.key}: the budget is spent, so its total waits: a larger `budget` reports it")
                     self._set_free(memory, span)
 
     def _set_free(self, memory: sqlite3.Connection, span: Span) -> None:

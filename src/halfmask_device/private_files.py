@@ -2,10 +2,15 @@
 
 import os
 import stat
+import time
 from contextlib import suppress
+from glob import escape
 from pathlib import Path
 
 from halfmask_device.errors import RunError
+
+PATIENCE = 60.0
+"""Seconds after which a temporary file is given up."""
 
 
 def create_once(path: Path, content: bytes) -> None:
@@ -27,6 +32,29 @@ def replace(path: Path, content: bytes) -> None:
         _sync(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove the temporary files of ``path`` that programs left when they were killed.
+
+    A file of another program that runs is left alone for `PATIENCE` seconds, because it may be about to be renamed.
+    """
+    for each in path.parent.glob(f".{escape(path.name)}.*.part"):
+        process = each.name.removeprefix(f".{path.name}.").partition("-")[0]
+        with suppress(FileNotFoundError):
+            if not _runs(process) or time.time() - each.stat().st_mtime > PATIENCE:
+                each.unlink()
+
+
+def _runs(process: str) -> bool:
+    """Return whether a process of this number runs."""
+    try:
+        os.kill(int(process), 0)
+    except (ProcessLookupError, ValueError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def private(path: Path) -> Path:

@@ -5,11 +5,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from halfmask_device.budget_guard import Guard, UserNotes
 from halfmask_device.device_state import State
 from halfmask_device.errors import ReadingError, SettingError, StoppedError
 from halfmask_device.lattice import Lattice, Value
 from halfmask_device.masking import PREPARE, Channel, mask
-from halfmask_device.privacy_ledger import Guard, UserNotes
 from halfmask_device.random_bits import Bits
 from halfmask_device.reading_times import UNDATED, normalized_time
 from halfmask_device.setting import READING, DeviceSetting, law, unmasked_warning
@@ -137,7 +137,7 @@ class Producer:
 REFUSALS = {
     "revision": "another value was reported for this time already, and the first report stands (was a clock set back, "
     "or a sensor not named?); `revise` reports this one too, which is one more observation of the true value",
-    "limit": "the ledger's limit is reached for this window ('halfmask ledger' shows it)",
+    "budget": "the budget is spent for this window ('halfmask ledger' shows it)",
 }
 STOPPED = ": readings before this one are reported, this one and those after it are not"
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
 
+from halfmask_device.budget_guard import Guard, UserNotes
 from halfmask_device.device_state import State
 from halfmask_device.errors import ReadingError
 from halfmask_device.instants import instant_text
 from halfmask_device.lattice import Value
 from halfmask_device.masking import Channel, DatedReading, mask
 from halfmask_device.membership import Membership
-from halfmask_device.privacy_ledger import Guard, UserNotes
 from halfmask_device.reading_times import aligned, instant_of, normalized_time
 
 BEYOND = "some readings lie outside the campaign's range and count as its end: are they in the campaign's unit?"

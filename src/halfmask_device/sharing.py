@@ -7,47 +7,37 @@ readings are never queued, logged or sent. The device pins the hash of a campaig
 import json
 import sqlite3
 import time as clocks
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
+from halfmask_device.budget_guard import UserNotes
+from halfmask_device.budget_standing import BudgetStanding, budget_standings, readings_seen, settle_budgets
+from halfmask_device.consent import Consent, budget_with, check_also, check_cohort
 from halfmask_device.device_state import State, can_begin, holds_device
 from halfmask_device.errors import HalfmaskError, OptionError
-from halfmask_device.http_client import ServiceClient, ServiceError
-from halfmask_device.instants import Instant
+from halfmask_device.http_client import ServiceClient
+from halfmask_device.instants import DAY, Instant
+from halfmask_device.key_expiry import first_day_needed, keys_kept
 from halfmask_device.lattice import Value
+from halfmask_device.level_epsilon import CampaignLevel
 from halfmask_device.membership import Membership, find_campaign, levels, read_membership
 from halfmask_device.period_totals import CampaignTotals, Gathered
-from halfmask_device.privacy_ledger import UserNotes
-from halfmask_device.protocol import CampaignTerms, ReportResult
+from halfmask_device.privacy_budget import Budget, read_budgets, trust_of, write_budgets
+from halfmask_device.protocol import CampaignTerms
+from halfmask_device.reading_times import day_of
 from halfmask_device.report_queue import CampaignQueue, Queued
+from halfmask_device.report_sending import BATCH, CampaignSender, Sent
 from halfmask_device.setting import TOTAL
 
-BATCH = 1000
-"""Reports per request: well below the protocol's limits of 10,000 reports and one mebibyte."""
-
-
-@dataclass
-class Sent:
-    """The result of sending the queue.
-
-    ``outcomes``  number of reports by outcome
-    ``earned``    rewards by currency
-    ``waiting``   number of reports still without a receipt
-    ``notes``     messages for the user
-    """
-
-    outcomes: Counter[str] = field(default_factory=Counter)
-    earned: Counter[str] = field(default_factory=Counter)
-    waiting: int = 0
-    notes: list[str] = field(default_factory=list)
+ALONE = Consent()
+"""The consent of an owner who has not said anything."""
 
 
 class Sharer:
-    """One meter that takes part in any number of campaigns.
+    """One meter that takes part in campaigns: one, or more with the owner's consent.
 
     ``state``    folder of the device; a new device is created there on the first successful join
     ``service``  makes the client for an address; tests pass another one
@@ -65,10 +55,6 @@ class Sharer:
     ) -> None:
         self._folder, self._service, self._create, self._clock = Path(state), service, create, clock
 
-    @property
-    def _now(self) -> Instant:
-        return int(self._clock() * 1e6)
-
     @cached_property
     def state(self) -> State:
         """Return the device's memory."""
@@ -76,8 +62,17 @@ class Sharer:
         state.durable()
         return state
 
+    @property
+    def _now(self) -> Instant:
+        return int(self._clock() * 1e6)
+
     def join(
-        self, address: str, campaign: str | None = None, setting: str | None = None, invitation: str | None = None
+        self,
+        address: str,
+        campaign: str | None = None,
+        setting: str | None = None,
+        invitation: str | None = None,
+        consent: Consent = ALONE,
     ) -> Membership:
         """Join a campaign of a service with one of its settings.
 
@@ -92,18 +87,59 @@ class Sharer:
             raise OptionError(
                 f"this device is in campaign {id} already: leave it first, or change its setting there", kind="joined"
             )
+        check_cohort(terms, consent)
         if setting is None or setting not in terms.menu:
             menu = ", ".join(f"{id} ({'; '.join(words)})" for id, words in levels(terms).items())
             raise OptionError(f"name a `setting` of the campaign's menu: {menu}", kind="setting")
+        budget = self._agreed(service, found, setting, consent)
         can_begin(self._folder)
         body = {"setting": setting} | ({"invitation": invitation} if invitation else {})
         joined = service.ask("POST", f"/v1/campaigns/{id}/producers", None, body)
-        return self._enter(service, found, str(joined["producer"]), setting, str(joined["token"]))
+        return self._enter(service, found, str(joined["producer"]), setting, str(joined["token"]), budget)
+
+    def _agreed(self, service: ServiceClient, offer: dict[str, object], setting: str, consent: Consent) -> Budget:
+        """Return the budget that is kept with a level of another campaign, if the owner's consent allows the level."""
+        terms = CampaignTerms.read(offer)
+        others = self._others(service.address, str(offer.get("campaign")), terms.terms_hash())
+        level, seen = CampaignLevel.of(terms, setting), self.readings_seen()
+        beside = [CampaignLevel.of(each.terms, each.setting) for each in others]
+        check_also(level, beside, [each.campaign for each in others], seen, consent)
+        now = [of for each, of in zip(others, beside, strict=True) if not each.left]
+        return self._budget(level, now, consent.budget, seen)
+
+    def _budget(
+        self, level: CampaignLevel, others: Sequence[CampaignLevel], asked: float | None, seen: int | None
+    ) -> Budget:
+        trust = trust_of(level.law)
+        stored = read_budgets(self.state).get(trust) if holds_device(self._folder) else None
+        return budget_with(level, [each for each in others if trust_of(each.law) == trust], stored, asked, seen)
+
+    def _others(self, address: str, campaign: str, terms: str) -> list[Membership]:
+        """Return the other campaigns that this device shares the same readings with.
+
+        A campaign that was left is one of them while the device keeps the key of a day that was reported to it, because
+        it could report the readings of that day again. The same campaign on the same terms, given by their hash, gets
+        the reports that it got before, so it is none of them.
+        """
+        same = (address, campaign, terms)
+        others = [each for each in self.memberships(left=True) if (each.address, each.campaign, each.pinned) != same]
+        if not others:
+            return []
+        with self.state.memory() as memory:
+            told = memory.execute(
+                "SELECT campaign, max(time) FROM queue WHERE outcome IS NOT NULL GROUP BY 1"
+            ).fetchall()
+        again = {name.partition(" ")[0] for name, last in told if day_of(last[:10]) >= self.state.secret.day}
+        return [each for each in others if not each.left or each.campaign in again]
+
+    def readings_seen(self) -> int | None:
+        """Return the number of readings a day that the device has seen; None if it has not seen it."""
+        return readings_seen(self.state) if holds_device(self._folder) else None
 
     def _enter(
-        self, service: ServiceClient, offer: dict[str, object], producer: str, setting: str, token: str
+        self, service: ServiceClient, offer: dict[str, object], producer: str, setting: str, token: str, budget: Budget
     ) -> Membership:
-        """Store a new membership.
+        """Store a new membership and the budget that is kept with it.
 
         If the device was in this campaign at this address before, its earlier settings are kept in ``past``, because
         the reports made with them remain valid.
@@ -114,6 +150,7 @@ class Sharer:
         told = dict.fromkeys(past for each in here for past in (*each.past, each.setting))
         past = tuple(each for each in told if each in terms.menu and each != setting)
         member = Membership(service.address, id, producer, setting, terms.terms_hash(), offer, token, past)
+        write_budgets(self.state, {trust_of(CampaignLevel.of(terms, setting).law): budget})
         with self.state.memory() as memory:
             if any(each.left for each in before):  # kept, because its token still reads its rewards
                 earlier = (f"{id} before {producer}", id)
@@ -122,7 +159,7 @@ class Sharer:
             self._write(memory, member)
         return member
 
-    def adopt(self, address: str, campaign: str, token: str) -> Membership:
+    def adopt(self, address: str, campaign: str, token: str, consent: Consent = ALONE) -> Membership:
         """Store a membership that was made elsewhere, given its token.
 
         If it is stored already, the service is not asked.
@@ -136,10 +173,16 @@ class Sharer:
             raise OptionError(
                 f"the token is not of campaign {campaign}: name the campaign that it was given for", kind="token"
             )
-        return self._enter(service, found, str(me["producer"]), str(me["setting"]), token)
+        setting = str(me["setting"])
+        check_cohort(CampaignTerms.read(found), consent)
+        budget = self._agreed(service, found, setting, consent)
+        return self._enter(service, found, str(me["producer"]), setting, token, budget)
 
-    def change(self, campaign: str, setting: str) -> Membership:
-        """Use another setting from now on; readings already reported keep their reports."""
+    def change(self, campaign: str, setting: str, budget: float | None = None) -> Membership:
+        """Use another setting from now on; readings already reported keep their reports.
+
+        ``budget``  epsilon of the budget from now on; infinite: keep none; None: as it is
+        """
         member = self.member(campaign)
         if setting not in member.terms.menu:
             raise OptionError(
@@ -147,9 +190,15 @@ class Sharer:
                 kind="setting",
                 field="setting",
             )
+        level = CampaignLevel.of(member.terms, setting)
+        others = [
+            CampaignLevel.of(each.terms, each.setting) for each in self.memberships() if each.campaign != campaign
+        ]
+        kept = self._budget(level, others, budget, self.readings_seen())
         self._service(member.address).ask("PATCH", "/v1/me", member.token, {"setting": setting})
         past = tuple(dict.fromkeys((*member.past, member.setting)))
         changed = replace(member, setting=setting, past=tuple(each for each in past if each != setting))
+        write_budgets(self.state, {trust_of(level.law): kept})
         with self.state.memory() as memory:
             self._write(memory, changed)
         return changed
@@ -164,6 +213,7 @@ class Sharer:
             memory.execute("DELETE FROM gathered WHERE campaign = ?", (member.campaign,))
             self._write(memory, left)
         self.state.wipe()
+        self.erase_keys()
         return left
 
     def memberships(self, *, left: bool = False) -> list[Membership]:
@@ -202,12 +252,15 @@ class Sharer:
         zone = zones.pop() if len(zones) == 1 else None
         of_totals = self._totals()
         queues = [CampaignQueue(self.state, each, queued, zone) for each in members if each.terms.release != TOTAL]
-        while batch := list(islice(rest, BATCH)):
+        batch = list(islice(rest, BATCH))
+        settle_budgets(self.state, members, (time for time, _ in batch), zone)
+        while batch:
             for each in queues:
                 each.put(batch, first)
             for campaign in of_totals:
                 campaign.put(batch, first, zone, queued)
             first += len(batch)
+            batch = list(islice(rest, BATCH))
         return queued
 
     def _totals(self) -> list[CampaignTotals]:
@@ -236,9 +289,10 @@ class Sharer:
         sent.notes += notes
         for member in members:
             try:
-                self._send(member, sent)
+                CampaignSender(self.state, self._service(member.address), member, sent).send()
             except HalfmaskError as error:
                 failed.append(error)
+        self.erase_keys()
         if failed and len(failed) == len(members):
             raise failed[0]
         sent.notes += [str(error) for error in failed]
@@ -246,59 +300,23 @@ class Sharer:
             sent.waiting = memory.execute("SELECT count(*) FROM queue WHERE outcome IS NULL").fetchone()[0]
         return sent
 
-    def _send(self, member: Membership, sent: Sent) -> None:
-        service = self._service(member.address)
-        now = CampaignTerms.read(service.ask("GET", f"/v1/campaigns/{member.campaign}"))
-        if now.terms_hash() != member.pinned:
-            raise OptionError(
-                f"the terms of campaign {member.campaign} are not those that were joined (menu, lattice, period, least "
-                "cohort or purpose): nothing is sent; leave it, and join again if the new terms are fine",
-                kind="terms",
-            )
-        for rows in self._waiting(member):
-            self._post(service, member, rows, sent)
+    def erase_keys(self) -> None:
+        """Erase the keys of the days that no campaign, joined or left, takes reports of any more."""
+        first = first_day_needed(self.memberships(left=True), self._now)
+        if first is not None and first > self.state.secret.day:
+            self.state.forget(first)
 
-    def _waiting(self, member: Membership) -> Iterator[list[tuple[int, str, str, str]]]:
-        after = 0
-        while True:
-            with self.state.memory() as memory:
-                rows = memory.execute(
-                    "SELECT number, time, steps, setting FROM queue WHERE campaign = ? AND outcome IS NULL "
-                    "AND number > ? ORDER BY number LIMIT ?",
-                    (member.campaign, after, BATCH),
-                ).fetchall()
-            if not rows:
-                return
-            after = rows[-1][0]
-            yield rows
+    def keys_kept(self) -> list[tuple[int, Instant]]:
+        """Return the days with reports whose keys are kept, each with the instant from which no campaign needs it."""
+        return keys_kept(self.state, self.memberships(left=True))
 
-    def _post(
-        self, service: ServiceClient, member: Membership, rows: list[tuple[int, str, str, str]], sent: Sent
-    ) -> None:
-        reports = [{"time": time, "steps": int(steps), "setting": setting} for _, time, steps, setting in rows]
-        try:
-            answer = service.ask("POST", "/v1/reports", member.token, {"reports": reports})
-        except ServiceError as error:
-            if error.status != 413 or len(rows) == 1:
-                raise
-            half = len(rows) // 2
-            self._post(service, member, rows[:half], sent)
-            self._post(service, member, rows[half:], sent)
-            return
-        told = answer.get("results") if isinstance(answer, dict) else None
-        results = [ReportResult.read(each) for each in told] if isinstance(told, list) else []
-        if len(results) != len(rows):
-            sent.notes.append(f"{service.address} answered {len(results)} of {len(rows)} reports: they stay queued")
-            return
-        done = []
-        for (number, *_), result in zip(rows, results, strict=True):
-            outcome = result.code or "refused" if result.status == "refused" else result.status
-            sent.outcomes[outcome] += 1
-            if outcome != "future":  # stays queued until its time has come
-                sent.earned[str(member.offer.get("currency", ""))] += result.reward or 0
-                done.append((outcome, result.reward or 0, number))
-        with self.state.memory() as memory:
-            memory.executemany("UPDATE queue SET outcome = ?, reward = ? WHERE number = ?", done)
+    def budgets(self) -> list[BudgetStanding]:
+        """Return how the device stands with its budgets today."""
+        return budget_standings(self.state, self.memberships(), self._now // DAY, self.readings_seen())
+
+    def budget_words(self) -> list[str]:
+        """Return in words how the device stands with its budgets today."""
+        return [words for standing in self.budgets() for words in standing.words()]
 
     def standings(self) -> list[tuple[Membership, dict[str, tuple[int, int]]]]:
         """Return every campaign that this device is or was in, with (reports, rewards) by outcome.
@@ -334,14 +352,16 @@ class Member:
         state: str | Path = "halfmask-device",
         *,
         service: Callable[[str], ServiceClient] = ServiceClient,
+        clock: Callable[[], float] = clocks.time,
+        consent: Consent = ALONE,
     ) -> None:
         address, path, id = campaign.rstrip("/").partition("/v1/campaigns/")
         if not path or not id or "/" in id:
             raise OptionError(
                 "the campaign's address is not valid: write it like https://host/v1/campaigns/ID", kind="address"
             )
-        self.sharer = Sharer(state, service)
-        self.membership = self.sharer.adopt(address, id, token)
+        self.sharer = Sharer(state, service, clock=clock)
+        self.membership = self.sharer.adopt(address, id, token, consent)
 
     def report(self, time: str, value: Value) -> Queued:
         """Mask one reading and queue its report, which is on disk when this returns."""

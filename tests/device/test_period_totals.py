@@ -23,7 +23,7 @@ from halfmask_device.masking import Channel
 from halfmask_device.period_totals import total_time
 from halfmask_device.setting import law_of
 from halfmask_device.sharing import Sharer
-from tests.device.test_sharing import Wire, counts, queue
+from tests.device.test_sharing import FREE, Wire, counts, queue
 from tests.refusals import refused
 from tests.service.test_totals import TOTALS
 from tests.service.world import World, instant, running, sqlite_url
@@ -50,7 +50,7 @@ def joined(folder: Path, world: World, setting: str = "N", **changed: Any) -> tu
     consumer = world.consumer()
     campaign = world.campaign(consumer, **TOTALS | {"least_producers": 1} | changed)
     sharer = device(folder, Wire(world))
-    sharer.join("http://service", campaign, setting)
+    sharer.join("http://service", campaign, setting, consent=FREE)
     return sharer, campaign, consumer
 
 
@@ -401,7 +401,7 @@ def test_the_sum_over_homes_is_exact_without_noise_and_has_one_draw_a_home_with(
     for home in range(homes):
         for id, campaign in campaigns.items():
             sharer = device(tmp_path / f"{id}{home}", Wire(world))
-            sharer.join("http://service", campaign, id)
+            sharer.join("http://service", campaign, id, consent=FREE)
             sharer.state.fleeting()
             sharer.put(zip(times, (f"{value / 1000:.3f}" for value in use[home].ravel().tolist()), strict=True))
             assert sharer.send().outcomes == {"accepted": periods}

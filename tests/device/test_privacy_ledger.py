@@ -1,4 +1,4 @@
-"""The ledger: bounds that hold for the lattice laws, and are near; windows; a limit that warns, stops or coarsens."""
+"""The ledger: bounds that hold for the lattice laws, and are near; windows; a budget that warns, stops or coarsens."""
 
 import math
 from pathlib import Path
@@ -9,12 +9,10 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 
 from halfmask.commands.ledger import LedgerOptions as Options
 from halfmask.commands.ledger import main as show
-from halfmask.errors import OptionError
-from halfmask_device import Asked, Lattice, Limit, Producer, State, agree, law_of, read_ledger
+from halfmask_device import Asked, Budget, Lattice, Producer, State, agree, law_of, read_ledger
 from halfmask_device.decimals import SLACK
 from halfmask_device.epsilon_bound import divergence, epsilon_of, per_unit, pure
-from halfmask_device.privacy_budget import read_limit, write_limit
-from halfmask_device.privacy_ledger import window_days, window_of
+from halfmask_device.privacy_budget import read_budgets, window_days, window_of, write_budgets
 from halfmask_device.reading_times import day_of
 from halfmask_device.setting import DeviceSetting
 from tests.refusals import refused
@@ -167,14 +165,14 @@ def readings(count: int, day: str = "2026-01-01") -> list[tuple[str, int]]:
     return [(f"{day}T{number // 60:02}:{number % 60:02}", 5) for number in range(count)]
 
 
-def test_a_limit_warns_then_stops_and_another_day_goes_on(tmp_path: Path) -> None:
-    write_limit(State(tmp_path / "state"), Limit(epsilon=5, change="1"))
+def test_a_budget_warns_then_stops_and_another_day_goes_on(tmp_path: Path) -> None:
+    write_budgets(State(tmp_path / "state"), {"local": Budget(5, "1", "day")})
     device = Producer("laplace:1", LATTICE, tmp_path / "state")
     assert len(list(device.reports(readings(4)))) == 4
     assert device.notes == []
     list(device.reports(readings(5)))
-    assert any("above 80% of the ledger's limit" in note for note in device.notes)
-    with refused("reading.limit", place="row 6, column time"):
+    assert any("above 80% of the budget" in note for note in device.notes)
+    with refused("reading.budget", place="row 6, column time"):
         list(device.reports(readings(6)))
     assert list(device.reports(readings(5))) == list(device.reports(readings(5)))  # what was told may be told again
     assert len(list(device.reports(readings(5, "2026-01-02")))) == 5
@@ -183,25 +181,25 @@ def test_a_limit_warns_then_stops_and_another_day_goes_on(tmp_path: Path) -> Non
     )
 
 
-def test_a_limit_may_only_warn(tmp_path: Path) -> None:
-    write_limit(State(tmp_path / "state"), Limit(epsilon=5, change="1", then="warn"))
+def test_a_budget_may_only_warn(tmp_path: Path) -> None:
+    write_budgets(State(tmp_path / "state"), {"local": Budget(5, "1", "day", then="warn")})
     device = Producer("laplace:1", LATTICE, tmp_path / "state")
     assert len(list(device.reports(readings(9)))) == 9
     assert any("only warned of" in note for note in device.notes)
 
 
-def test_a_limit_may_move_to_a_coarser_setting_and_its_reports_stay(tmp_path: Path) -> None:
+def test_a_budget_may_move_to_a_coarser_setting_and_its_reports_stay(tmp_path: Path) -> None:
     menu = tmp_path / "menu.json"
     menu.write_text(
         '{"settings": [{"id": "A", "setting": "laplace:1"}, {"id": "B", "setting": "laplace:10"},'
         ' {"id": "N", "setting": "none"}]}'
     )
     terms = agree(tmp_path / "state", Asked(setting="A", menu=menu, step="0.1", low="0", high="10"))
-    write_limit(State(tmp_path / "state"), Limit(epsilon=5, change="1", window="week", then="coarser"))
+    write_budgets(State(tmp_path / "state"), {"local": Budget(5, "1", "week", then="coarser")})
     device = Producer(terms.setting_text, terms.lattice, tmp_path / "state")
     first = list(device.reports(readings(5)))
     assert read_ledger(State(tmp_path / "state"), "1").weeks[0].epsilon == pytest.approx(5, rel=1e-4)
-    write_limit(State(tmp_path / "state"), Limit(epsilon=6.55, change="1", window="week", then="coarser"))
+    write_budgets(State(tmp_path / "state"), {"local": Budget(6.55, "1", "week", then="coarser")})
     device = Producer(terms.setting_text, terms.lattice, tmp_path / "state")
     more = list(device.reports(readings(11)))
     assert more[:5] == first
@@ -212,21 +210,23 @@ def test_a_limit_may_move_to_a_coarser_setting_and_its_reports_stay(tmp_path: Pa
     assert list(Producer(terms.setting_text, terms.lattice, tmp_path / "state").reports(readings(11))) == more
 
 
-def test_a_limit_is_sealed_and_sensible(tmp_path: Path) -> None:
+def test_a_budget_is_sealed_and_sensible(tmp_path: Path) -> None:
     state = State(tmp_path / "state")
-    assert read_limit(state) is None
-    limit = Limit(epsilon=5, change="1", window="month", delta=1e-5, then="coarser")
-    write_limit(state, limit)
-    assert read_limit(state) == limit
-    path = tmp_path / "state" / "limit.json"
+    assert read_budgets(state) == {}
+    budget = Budget(5, "1", "month", 1e-5, "coarser")
+    write_budgets(state, {"local": budget})
+    write_budgets(state, {"split": Budget(7)})
+    assert read_budgets(state) == {"local": budget, "split": Budget(7)}
+    path = tmp_path / "state" / "budget.json"
     path.write_text(path.read_text().replace("5", "50"))
     with refused("file.seal"):
         Producer("laplace:1", LATTICE, tmp_path / "state")
-    write_limit(state, None)
-    assert read_limit(state) is None
-    for wrong in ({"epsilon": 0}, {"delta": 1}, {"window": "year"}, {"then": "beep"}, {"change": "0"}):
-        with pytest.raises(OptionError):
-            Limit(**({"epsilon": 5, "change": "1"} | wrong))  # type: ignore[arg-type]
+    wrong = {"epsilon": 0, "delta": 1, "window": "year", "then": "beep"}
+    for name, value in wrong.items():
+        with refused(f"option.{name}"):
+            Budget(**({"epsilon": 5, "change": "1"} | {name: value}))  # type: ignore[arg-type]
+    with refused("option.change"):
+        Budget(5, "0")
 
 
 def test_what_is_printed_is_not_below_the_ledger_and_names_change_window_and_delta(
@@ -235,7 +235,7 @@ def test_what_is_printed_is_not_below_the_ledger_and_names_change_window_and_del
     device = Producer("laplace:0.7", LATTICE, tmp_path)
     list(device.reports((f"2026-11-{day:02}T{hour:02}:00Z", 1.0) for day in (16, 17) for hour in range(7)))
     state = State(tmp_path)
-    write_limit(state, Limit(9.87654321, "0.3", "week", 1e-5, "stop"))
+    write_budgets(state, {"local": Budget(9.87654321, "0.3", "week", 1e-5)})
     show(Options(state=tmp_path, change="0.3", delta=1e-5))
     out, err = capsys.readouterr()
     head, _, *lines = out.splitlines()
@@ -246,14 +246,14 @@ def test_what_is_printed_is_not_below_the_ledger_and_names_change_window_and_del
         shown = [float(number) for number in line.split()[-3:]]
         for number, bound in zip(shown, (entry.epsilon, entry.one, entry.unit), strict=True):
             assert bound * (1 - SLACK) <= number <= 1.01 * bound
-    assert "epsilon 9.87654321 for a change of 0.3 in every reading of a week, delta 1e-05" in err
+    assert "epsilon 9.87654321 for a change of every reading of a week by 0.3, delta 1e-05" in err
     assert incomplete([head, *err.splitlines()]) == []
 
 
-def test_notes_of_the_limit_name_change_window_and_delta(tmp_path: Path) -> None:
-    write_limit(State(tmp_path), Limit(2.0, "0.3", "day", 1e-6, "warn"))
+def test_notes_of_the_budget_name_change_window_and_delta(tmp_path: Path) -> None:
+    write_budgets(State(tmp_path), {"local": Budget(2.0, "0.3", "day", 1e-6, "warn")})
     device = Producer("laplace:0.7", LATTICE, tmp_path)
     list(device.reports((f"2026-11-16T{hour:02}:00Z", 1.0) for hour in range(24)))
-    assert sum("limit" in note for note in device.notes) == 2
+    assert sum("budget" in note for note in device.notes) == 2
     assert len(named(device.notes)) == 2
     assert incomplete(device.notes) == []

@@ -22,6 +22,7 @@ from tests.service.world import CAMPAIGN
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 RAW = "7.771"
+FREE = ("--least-producers", "1", "--budget", "inf")
 
 
 def post(address: str, path: str, token: str, body: Any) -> Any:
@@ -71,18 +72,21 @@ def rows(first: int, count: int) -> str:
 
 def test_a_device_joins_sends_and_leaves(address: str, tmp_path: Path) -> None:
     state = ("--state", str(tmp_path / "state"))
-    refused = run("join", address, *state)
+    few = run("join", address, "--setting", "A", *state)
+    assert few.returncode == 2
+    assert "--least-producers lowers" in few.stderr
+    refused = run("join", address, *FREE, *state)
     assert refused.returncode == 2
     assert "name a --setting of the campaign's menu: A (laplace:0.5; 0.002 EUR a report), B (" in refused.stderr
     assert not (tmp_path / "state").exists()
-    assert "by setting A (laplace:0.5; 0.002 EUR a report)" in done("join", address, "--setting", "A", *state)
+    assert "by setting A (laplace:0.5; 0.002 EUR a report)" in done("join", address, "--setting", "A", *FREE, *state)
     readings = tmp_path / "readings.csv"
     readings.write_text("time,value\n" + rows(1, 20))
     assert done("send", str(readings), *state) == "queued 20 report(s); sent: 20 accepted; earned 0.040 EUR\n"
     assert done("send", str(readings), *state) == "queued 20 report(s); sent: nothing; earned nothing\n"
     assert "5 accepted" in done("send", "-", *state, text="time,value\n" + rows(21, 5))
     assert "25 accepted; 0.050 EUR" in done("status", *state)
-    ledger = done("ledger", *state, "--change", "1", "--limit", "60", "--window", "week", "--then", "warn")
+    ledger = done("ledger", *state, "--change", "1", "--budget", "60", "--window", "week", "--then", "warn")
     assert ledger.startswith("upper bounds on epsilon, rounded up, for a change of 1: in every reading of the window")
     total = ledger.splitlines()[-1].split()
     assert (total[:2], total[-1]) == (["all", "25"], "50")
@@ -91,7 +95,7 @@ def test_a_device_joins_sends_and_leaves(address: str, tmp_path: Path) -> None:
     assert run("send", str(readings), *state).returncode == 2
 
 
-@pytest.mark.parametrize("words", [("ledger",), ("ledger", "--limit", "5"), ("status",), ("leave",), ("send",)])
+@pytest.mark.parametrize("words", [("ledger",), ("ledger", "--budget", "5"), ("status",), ("leave",), ("send",)])
 def test_a_folder_without_a_device_is_refused_and_none_is_begun(words: tuple[str, ...], tmp_path: Path) -> None:
     ended = run(*words, "--state", str(tmp_path / "typo"))
     assert ended.returncode == 2
@@ -107,7 +111,7 @@ def test_a_device_whose_folder_was_emptied_goes_on_by_the_secret_beside_it(tmp_p
 
 def test_a_growing_file_is_followed(address: str, tmp_path: Path) -> None:
     state = ("--state", str(tmp_path / "state"))
-    done("join", address, "--setting", "B", *state)
+    done("join", address, "--setting", "B", *FREE, *state)
     readings = tmp_path / "readings.csv"
     readings.write_text("time,value\n" + rows(1, 3))
     command = [*PROGRAM, "send", str(readings), "--follow", *state]
@@ -150,7 +154,7 @@ def shell(folder: Path, **ports: int) -> dict[str, Any]:
 @pytest.mark.parametrize("name", ["Home Assistant", "emoncms"])
 def test_exports_of_meters_that_people_have_are_fed_as_documented(name: str, address: str, tmp_path: Path) -> None:
     """The documented command, as it stands, in a folder with an export as the program makes it."""
-    done("join", address, "--setting", "A", "--state", str(tmp_path / "mine"))
+    done("join", address, "--setting", "A", *FREE, "--state", str(tmp_path / "mine"))
     times = [NOW - timedelta(minutes=each) for each in range(30)]
     history = "".join(f"sensor.meter,{RAW},{when.isoformat(timespec='milliseconds')}\n" for when in times)
     (tmp_path / "history.csv").write_text("entity_id,state,last_changed\n" + history.replace("+00:00", "Z"))
@@ -167,7 +171,7 @@ def test_a_meters_topic_is_fed_as_documented(address: str, tmp_path: Path) -> No
     if not (shutil.which("mosquitto_sub") and shutil.which("jq")):
         pytest.skip("no Mosquitto clients or jq on this machine: `make system` installs them")
     state = ("--state", str(tmp_path / "mine"))
-    done("join", address, "--setting", "A", *state)
+    done("join", address, "--setting", "A", *FREE, *state)
     with mosquitto(tmp_path) as port:
         how = shell(tmp_path, mosquitto_sub=port)
         script = ["bash", "-c", documented("MQTT")]

@@ -1,8 +1,10 @@
 """A device against the real service: joined, queued offline, sent until receipts, several campaigns, nothing raw."""
 
 import json
+import math
 import socket
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -11,10 +13,11 @@ import pytest
 
 from halfmask.commands.status import status
 from halfmask.errors import FileFormatError, OptionError, RunError
-from halfmask_device import Limit, Producer, read_ledger
+from halfmask_device import Budget, Producer, read_ledger
+from halfmask_device.consent import Consent
 from halfmask_device.http_client import Answer, ServiceClient, ServiceError, urllib_transport
 from halfmask_device.membership import levels
-from halfmask_device.privacy_budget import write_limit
+from halfmask_device.privacy_budget import write_budgets
 from halfmask_device.protocol import CampaignTerms
 from halfmask_device.sharing import Sharer
 from tests.refusals import refused
@@ -23,6 +26,8 @@ from tests.service.world import World, running, sqlite_url
 RAW = "7.77123"
 TIMES = [f"2026-11-16T{hour:02}:00:00Z" for hour in range(12)]
 READINGS = [(time, RAW) for time in TIMES]
+FREE = Consent(also=True, budget=math.inf, least_producers=1)
+"""Of an owner who consents to everything: what the tests of this file are about lies elsewhere."""
 
 
 @pytest.fixture
@@ -52,6 +57,13 @@ class Wire:
     def service(self, address: str) -> ServiceClient:
         return ServiceClient(address, self, tries=4, sleep=self.slept.append)
 
+    def clock(self) -> float:
+        return self.world.clock.now / 1e6
+
+    def sharer(self, folder: Path, service: Callable[[str], ServiceClient] | None = None) -> Sharer:
+        """A device whose clock is the service's."""
+        return Sharer(folder, service or self.service, clock=self.clock)
+
 
 def lost() -> Answer:
     raise ConnectionRefusedError("before it arrived")
@@ -61,11 +73,13 @@ def busy() -> Answer:
     return 503, {"Retry-After": "7"}, b'{"error": {"code": "busy", "message": "later", "field": null}}'
 
 
-def joined(folder: Path, wire: Wire, setting: str = "A", **changed: Any) -> tuple[Sharer, str, str]:
+def joined(
+    folder: Path, wire: Wire, setting: str = "A", consent: Consent = FREE, **changed: Any
+) -> tuple[Sharer, str, str]:
     consumer = wire.world.consumer()
     campaign = wire.world.campaign(consumer, **({"least_producers": 1} | changed))
-    sharer = Sharer(folder, wire.service)
-    sharer.join("http://service", campaign, setting)
+    sharer = wire.sharer(folder)
+    sharer.join("http://service", campaign, setting, consent=consent)
     return sharer, campaign, consumer
 
 
@@ -161,7 +175,7 @@ def test_a_service_that_stays_away_leaves_the_queue_for_later(world: World, tmp_
     with refused("run.no_answer"):
         sharer.send()
     assert counts(sharer, campaign) == {"waiting": (12, 0)}
-    assert Sharer(tmp_path / "state", wire.service).send().outcomes == {"accepted": 12}
+    assert wire.sharer(tmp_path / "state").send().outcomes == {"accepted": 12}
 
 
 @pytest.mark.parametrize("said", [b"[]", b"{}", b'{"results": null}', b'{"results": []}', b"3"])
@@ -173,7 +187,7 @@ def test_an_answer_without_receipts_leaves_the_queue(world: World, tmp_path: Pat
     def odd(method: str, address: str, *rest: Any) -> Answer:
         return (200, {}, said) if address.endswith("/v1/reports") else wire(method, address, *rest)
 
-    sent = Sharer(tmp_path / "device", lambda address: ServiceClient(address, odd)).send()
+    sent = wire.sharer(tmp_path / "device", lambda address: ServiceClient(address, odd)).send()
     assert (sent.waiting, sent.notes) == (1, ["http://service answered 0 of 1 reports: they stay queued"])
     assert sharer.send().outcomes == {"accepted": 1}
 
@@ -181,7 +195,7 @@ def test_an_answer_without_receipts_leaves_the_queue(world: World, tmp_path: Pat
 def test_a_campaign_that_fails_holds_up_no_other(world: World, tmp_path: Path) -> None:
     wire = Wire(world)
     sharer, _, consumer = joined(tmp_path / "state", wire)
-    sharer.join("http://service", world.campaign(consumer), "A")
+    sharer.join("http://service", world.campaign(consumer), "A", consent=FREE)
     first, second = (each.campaign for each in sharer.memberships())
     sharer.put(READINGS)
     wire.faults = [lost] * 4
@@ -201,11 +215,11 @@ def test_joining_again_keeps_the_token_that_reads_what_was_earned(world: World, 
     sharer.send()
     for _ in range(2):
         sharer.leave(campaign)
-        sharer.join("http://service", campaign, "A")
+        sharer.join("http://service", campaign, "A", consent=FREE)
     now, *before = sharer.memberships(left=True)
     assert [each.left for each in (now, *before)] == [False, True, True]
     assert sorted(sum(world.amounts("/v1/me/ledger", each.token)) for each in before) == [0, 24]
-    newest, *older = status(state=tmp_path / "state")
+    newest, *older = status(state=tmp_path / "state").campaigns
     assert (newest.member.left, newest.counts) == (False, {})
     assert sorted(len(each.counts) for each in older) == [0, 1]
     assert {"accepted": (12, 24)} in [each.counts for each in older]
@@ -218,7 +232,7 @@ def test_what_was_told_before_joining_again_is_sent_again_as_it_was(world: World
     sharer.send()
     told = queue(sharer)
     sharer.leave(campaign)
-    sharer.join("http://service", campaign, "B")
+    sharer.join("http://service", campaign, "B", consent=FREE)
     assert sharer.put(READINGS).reports == 12
     assert sharer.send().outcomes == {"accepted": 12}
     again = queue(sharer)[6:]
@@ -232,7 +246,7 @@ def test_a_campaign_is_joined_once_whatever_the_address(world: World, tmp_path: 
     wire = Wire(world)
     _, campaign, _ = joined(tmp_path / "state", wire)
     with refused("option.joined"):
-        Sharer(tmp_path / "state", lambda _: wire.service("http://service")).join("http://other", campaign, "A")
+        wire.sharer(tmp_path / "state", lambda _: wire.service("http://service")).join("http://other", campaign, "A")
 
 
 def test_another_service_never_hears_what_one_was_told_under_the_same_campaign(world: World, tmp_path: Path) -> None:
@@ -240,11 +254,11 @@ def test_another_service_never_hears_what_one_was_told_under_the_same_campaign(w
     wire = Wire(world)
     sharer, campaign, _ = joined(tmp_path / "state", wire, "N")
     sharer.put(READINGS)
-    other = Sharer(tmp_path / "state", lambda _: ServiceClient("http://other", relay(wire)))
+    other = wire.sharer(tmp_path / "state", lambda _: ServiceClient("http://other", relay(wire)))
     with refused("option.joined"):
-        other.join("http://other", campaign, "A")
+        other.join("http://other", campaign, "A", consent=FREE)
     sharer.leave(campaign)
-    other.join("http://other", campaign, "A")
+    other.join("http://other", campaign, "A", consent=FREE)
     wire.sent.clear()
     assert other.put(READINGS).reports == 12
     assert other.send().outcomes == {"accepted": 12}
@@ -261,7 +275,7 @@ def test_a_time_without_an_offset_must_mean_one_time(world: World, tmp_path: Pat
     wire = Wire(world)
     sharer, _, consumer = joined(tmp_path / "state", wire, time_zone="UTC")
     assert sharer.put([("2026-11-16T09:00:00", "5")]).reports == 1
-    sharer.join("http://service", world.campaign(consumer, time_zone="America/New_York"), "A")
+    sharer.join("http://service", world.campaign(consumer, time_zone="America/New_York"), "A", consent=FREE)
     with refused("reading.offset", place="row 1, column time"):
         sharer.put([("2026-11-16T10:00:00", "5")])
     assert sharer.put([("2026-11-16T10:00:00Z", "5")]).reports == 2
@@ -317,7 +331,7 @@ def test_one_draw_serves_campaigns_that_ask_alike_and_others_compose(world: Worl
     wider = {"settings": [{"id": "A", "setting": "laplace:0.7"}]}
     other = world.campaign(consumer, least_producers=1, menu=wider, rewards={})
     for campaign in (same, other):
-        sharer.join("http://service", campaign, "A")
+        sharer.join("http://service", campaign, "A", consent=FREE)
     sharer.put(READINGS)
     reports: dict[str, list[str]] = {}
     with sharer.state.memory() as memory:
@@ -331,14 +345,17 @@ def test_one_draw_serves_campaigns_that_ask_alike_and_others_compose(world: Worl
     assert sharer.send().outcomes == {"accepted": 36}
 
 
-def test_the_limit_spans_campaigns_and_stops(world: World, tmp_path: Path) -> None:
+def test_the_budget_spans_campaigns_and_stops(world: World, tmp_path: Path) -> None:
     wire = Wire(world)
     sharer, _, consumer = joined(tmp_path / "state", wire)
-    write_limit(sharer.state, Limit(epsilon=10, change="1"))  # laplace:0.5 has epsilon 2 for a change of 1
-    assert sharer.put(READINGS).refused == {"limit": 12 - 5}
+    write_budgets(sharer.state, {"local": Budget(10, "1", "day")})  # laplace:0.5 has epsilon 2 for a change of 1
+    assert sharer.put(READINGS).refused == {"budget": 12 - 5}
     other = world.campaign(consumer, menu={"settings": [{"id": "A", "setting": "laplace:0.7"}]}, rewards={})
-    sharer.join("http://service", other, "A")
-    assert sharer.put(READINGS).refused == {"limit": 7 + 12}
+    with refused("option.budget", "budget"):
+        sharer.join("http://service", other, "A", consent=replace(FREE, budget=None))
+    sharer.join("http://service", other, "A", consent=FREE)
+    write_budgets(sharer.state, {"local": Budget(10, "1", "day")})
+    assert sharer.put(READINGS).refused == {"budget": 7 + 12}
 
 
 def test_revisions_and_what_lies_outside_are_not_masked(world: World, tmp_path: Path) -> None:
@@ -398,7 +415,7 @@ def test_joining_says_names_and_rewards_where_the_offer_has_them(world: World, t
     menu = {"settings": [{"id": "A", "setting": "laplace:0.5", "name": "light blur"}, {"id": "N", "setting": "none"}]}
     campaign = world.campaign(world.consumer(), menu=menu, rewards={"A": 250}, currency="EUR/100")
     with refused("option.setting", "setting"):
-        Sharer(tmp_path / "fresh", Wire(world).service).join("http://service", campaign)
+        Wire(world).sharer(tmp_path / "fresh").join("http://service", campaign, consent=FREE)
     terms = CampaignTerms.read(world.ok("GET", f"/v1/campaigns/{campaign}"))
     assert levels(terms) == {"A": ["light blur", "laplace:0.5", "2.50 EUR a report"], "N": ["none"]}
 
@@ -406,10 +423,10 @@ def test_joining_says_names_and_rewards_where_the_offer_has_them(world: World, t
 def test_a_join_that_fails_leaves_nothing_behind(world: World, tmp_path: Path) -> None:
     wire, consumer = Wire(world), world.consumer()
     campaign = world.campaign(consumer, join="invitation")
-    fresh = Sharer(tmp_path / "devices" / "fresh", wire.service)
+    fresh = wire.sharer(tmp_path / "devices" / "fresh")
     for wrong in (("nowhere", "A"), (campaign, "Z"), (campaign, "A")):  # no such campaign, no such setting, uninvited
         with pytest.raises((OptionError, ServiceError)):
-            fresh.join("http://service", *wrong)
+            fresh.join("http://service", *wrong, consent=FREE)
         assert fresh.memberships() == []
         assert not (tmp_path / "devices").exists()
 
@@ -425,7 +442,7 @@ def test_nobody_is_asked_for_a_token_that_could_not_be_kept(spoilt: str, world: 
         folder.chmod(0o777 if spoilt == "another's" else 0o700)
         (folder / "noise.sqlite").touch()
     with pytest.raises((RunError, FileFormatError)):
-        Sharer(folder, wire.service).join("http://service", campaign, "A")
+        wire.sharer(folder).join("http://service", campaign, "A", consent=FREE)
     assert not any(wire.sent)  # the offer was asked for, and no more
     assert list(folder.parent.iterdir()) == [folder]
 
@@ -433,25 +450,25 @@ def test_nobody_is_asked_for_a_token_that_could_not_be_kept(spoilt: str, world: 
 def test_joining_needs_a_campaign_and_a_setting_of_its_menu(world: World, tmp_path: Path) -> None:
     wire = Wire(world)
     sharer, campaign, consumer = joined(tmp_path / "state", wire)
-    fresh = Sharer(tmp_path / "fresh", wire.service)
+    fresh = wire.sharer(tmp_path / "fresh")
     with refused("option.setting", "setting"):
-        fresh.join("http://service")
+        fresh.join("http://service", consent=FREE)
     with refused("option.joined"):
-        sharer.join("http://service", campaign, "A")
+        sharer.join("http://service", campaign, "A", consent=FREE)
     second = world.campaign(consumer, join="invitation")
     with refused("option.several", "campaign"):
-        fresh.join("http://service", None, "A")
+        fresh.join("http://service", None, "A", consent=FREE)
     with pytest.raises(ServiceError) as told:
-        fresh.join("http://service", second, "A")
+        fresh.join("http://service", second, "A", consent=FREE)
     assert told.value.status == 403
     (invitation,) = world.ok("POST", f"/v1/campaigns/{second}/invitations", consumer, {"count": 1})["invitations"]
-    assert fresh.join("http://service", second, "A", invitation).setting == "A"
+    assert fresh.join("http://service", second, "A", invitation, FREE).setting == "A"
     for address in ("ftp://service", "service", "http://service:x", "http://[::1", "http://a b", "http://"):
         with refused("option.address"):
-            fresh.join(address)
+            fresh.join(address, consent=FREE)
     wire.faults = [lambda: (200, {}, b"[]")]
     with refused("run.protocol"):
-        fresh.join("http://service")
+        fresh.join("http://service", consent=FREE)
 
 
 @pytest.mark.parametrize(
@@ -524,17 +541,19 @@ def test_a_producer_is_its_campaigns_address_and_a_token(world: World, tmp_path:
     consumer = world.consumer()
     campaign = world.campaign(consumer, least_producers=1)
     address, token = f"http://service/v1/campaigns/{campaign}", world.join(campaign, "A")
-    producer = Producer(address, token, tmp_path / "device", service=wire.service)
+    producer = Producer(address, token, tmp_path / "device", service=wire.service, clock=wire.clock, consent=FREE)
     assert [producer.report(*reading).reports for reading in READINGS] == [1] * 12
     wire.faults = [lost] * 4
     with refused("run.no_answer"):
         producer.send()
-    again = Producer(address, token, tmp_path / "device", service=wire.service)  # asks nobody: it knows
+    again = Producer(
+        address, token, tmp_path / "device", service=wire.service, clock=wire.clock, consent=FREE
+    )  # asks nobody: it knows
     assert again.send().outcomes == {"accepted": 12}
     assert not any(RAW.encode() in body for body in wire.sent)
     assert again.leave().left
     other = world.join(world.campaign(consumer), "A")
     with refused("option.token"):
-        Producer(address, other, tmp_path / "other", service=wire.service)
+        Producer(address, other, tmp_path / "other", service=wire.service, clock=wire.clock, consent=FREE)
     with refused("option.address"):
-        Producer("http://service", token, tmp_path / "third", service=wire.service)
+        Producer("http://service", token, tmp_path / "third", service=wire.service, clock=wire.clock, consent=FREE)

@@ -94,7 +94,7 @@ def test_a_raw_reading_is_nowhere_outside_the_device(tmp_path: Path) -> None:
         consumer = service.ok("POST", "/v1/consumers", operator, {"name": "n"})["token"]
         campaign = service.ok("POST", "/v1/campaigns", consumer, terms)["campaign"]
         device = ("--state", str(tmp_path / "device"))
-        run("join", tap.address, "--setting", "A", *device)
+        run("join", tap.address, "--setting", "A", "--least-producers", "1", *device)
         rows = [f"{(begins + timedelta(minutes=place)).isoformat()},{READING}" for place in range(100)]
         run("send", "-", *device, text="\n".join(["time,value", *rows]) + "\n")
         wrong = [f"no time,{READING}", f"{begins.isoformat()},{READING}x", f"{ends.isoformat()},{READING}"]

@@ -289,7 +289,7 @@ def test_the_program_sends_by_mqtt_and_waits_for_receipts(broker: str, tmp_path:
             assert done.returncode == 0, done.stderr
             return done.stdout
 
-        run("join", f"http://{service.host}:{service.port}", "--setting", "N")
+        run("join", f"http://{service.host}:{service.port}", "--setting", "N", "--least-producers", "1")
         day = days(ended())[0]
         rows = [f"{day}T{hour:02}:00:00Z,{hour}.5" for hour in range(20)]
         (tmp_path / "readings.csv").write_text("\n".join(["time,value", *rows]) + "\n")

@@ -1,10 +1,14 @@
 """``halfmask join``: join a campaign from a producer's own device."""
 
-from dataclasses import field
+import sys
+from dataclasses import field, replace
 
-from halfmask.commands._options import command
+from halfmask.commands._options import Flag, command
 from halfmask.commands._printing import note
 from halfmask.commands._shared_options import OfDevice
+from halfmask.errors import OptionError
+from halfmask_device.consent import LEAST_PRODUCERS, Consent, level_words
+from halfmask_device.level_epsilon import CampaignLevel
 from halfmask_device.membership import Membership, levels
 from halfmask_device.protocol import CampaignTerms
 from halfmask_device.setting import DeviceSetting
@@ -23,12 +27,21 @@ class Join(OfDevice):
         The id of the menu's setting to share by.
     invitation
         An invitation, for campaigns that are not open to all.
+    also
+        Join although the device shares the same readings with another campaign.
+    budget
+        The budget from now on, as epsilon of whole days over 30 days; inf keeps none.
+    least_producers
+        Refuse campaigns that publish totals of fewer producers.
     """
 
     url: str = field(kw_only=False)
     campaign: str | None = None
     setting: str | None = None
     invitation: str | None = None
+    also: Flag = False
+    budget: float | None = None
+    least_producers: int = LEAST_PRODUCERS
 
 
 @command(Join, group="Share: device")
@@ -36,18 +49,40 @@ def join(options: Join) -> Membership:
     """Join a campaign: the device stores its token, and pins the terms by their hash."""
     from halfmask_device.sharing import Sharer
 
-    return Sharer(options.state).join(options.url, options.campaign, options.setting, options.invitation)
+    consent = Consent(options.also, options.budget, options.least_producers)
+    return Sharer(options.state).join(options.url, options.campaign, options.setting, options.invitation, consent)
+
+
+def _asked(options: Join) -> Membership:
+    """Join; on a terminal, ask for consent if the device shares the same readings with another campaign."""
+    try:
+        return join(options)
+    except OptionError as error:
+        if error.code != "option.also" or not sys.stdin.isatty():
+            raise
+        note(str(error))
+        print("Join this one too? [y/N] ", end="", file=sys.stderr, flush=True)
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise
+        return join(replace(options, also=True))
 
 
 def main(options: Join) -> None:
     """Join a campaign of a service from the producer's own device."""
-    member = join(options)
+    from halfmask_device.sharing import Sharer
+
+    member = _asked(options)
     offer = member.offer
     terms = CampaignTerms.read(offer)
     print(f"joined campaign {member.campaign} by setting {member.setting} ({'; '.join(levels(terms)[member.setting])})")
     note(f"purpose: {offer.get('purpose')}; published from {offer.get('least_producers')} producers on")
     if DeviceSetting.parse(terms.menu[member.setting]).text == "none":
         note(f"setting {member.setting} is 'none': readings are sent as they are, without a mask")
+    sharer = Sharer(options.state, create=False)
+    level, seen = CampaignLevel.of(terms, member.setting), sharer.readings_seen()
+    note(f"a whole day by this level: {level_words([level], seen, 'day')}")
+    for words in sharer.budget_words():
+        note(words)
     if offer.get("keep_reports") == "always":
         note("the service keeps masked reports after their period is closed")
     if offer.get("live"):

@@ -1,5 +1,6 @@
 """``halfmask ledger``: show what a device's reports have revealed so far."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,7 +10,7 @@ from halfmask.commands._shared_options import OfDevice
 from halfmask.errors import OptionError
 from halfmask_device.decimals import upwards
 from halfmask_device.device_state import State
-from halfmask_device.privacy_budget import Limit, read_limit, write_limit
+from halfmask_device.privacy_budget import KINDS, Budget, Trust, Window, read_budgets, write_budgets
 from halfmask_device.privacy_ledger import Entry, Ledger, read_ledger
 
 
@@ -19,53 +20,54 @@ class LedgerOptions(OfDevice):
     Parameters
     ----------
     change
-        The change of a reading that epsilon is about, in the readings' unit.
+        The change of a reading that epsilon is about, in the readings' unit; the table takes 1 if none is given.
     delta
         The delta of the epsilon.
-    limit
-        From now on keep each window within this epsilon, for --change and at --delta.
+    budget
+        From now on keep each window within this epsilon, at --delta. Each reading may change by --change, or without
+        it by anything within its range.
     window
-        The window of the limit.
+        The window of the budget.
     then
-        What happens at the limit: only warn, stop reporting, or move to a coarser setting of the menu.
-    no_limit
-        Remove the limit.
+        What happens at the budget: only warn, stop reporting, or move to a coarser setting of the menu.
+    no_budget
+        Keep no budget.
     forget_before
         Delete the keys of days before this date: their readings can never be masked or unmasked again.
     """
 
-    change: str = "1"
+    change: str | None = None
     delta: float = 1e-6
-    limit: float | None = None
-    window: Literal["day", "week", "month"] = "day"
+    budget: float | None = None
+    window: Window = "30-days"
     then: Literal["warn", "stop", "coarser"] = "stop"
-    no_limit: Flag = False
+    no_budget: Flag = False
     forget_before: str | None = None
 
     def check_together(self) -> None:
-        if self.no_limit and self.limit is not None:
-            raise OptionError("`limit` sets a limit and `no_limit` takes it away: name one of them")
+        if self.no_budget and self.budget is not None:
+            raise OptionError("`budget` sets a budget and `no_budget` takes it away: name one of them")
 
 
 @dataclass(frozen=True)
 class Spent:
-    """The ledger of a device, and its limit."""
+    """The ledger of a device, and its budgets: of what it masks alone, and of what is split between services."""
 
     account: Ledger
-    limit: Limit | None
+    budgets: dict[Trust, Budget]
 
 
 @command(LedgerOptions, group="Share: device")
 def ledger(options: LedgerOptions) -> Spent:
-    """Return a device's privacy ledger over all its campaigns, by day, week and month; set or remove its limit."""
+    """Return a device's privacy ledger over all its campaigns, by day, week and month; set or remove its budget."""
     state = State(options.state, create=False)
-    if options.limit is not None:
-        write_limit(state, Limit(options.limit, options.change, options.window, options.delta, options.then))
-    if options.no_limit:
-        write_limit(state, None)
+    epsilon = math.inf if options.no_budget else options.budget
+    if epsilon is not None:
+        budget = Budget(epsilon, options.change, options.window, options.delta, options.then)
+        write_budgets(state, dict.fromkeys(KINDS, budget))
     if options.forget_before is not None:
         state.forget_before(options.forget_before)
-    return Spent(read_ledger(state, options.change, options.delta), read_limit(state))
+    return Spent(read_ledger(state, options.change or "1", options.delta), read_budgets(state))
 
 
 SHOWN = 10
@@ -83,9 +85,9 @@ def main(options: LedgerOptions) -> None:
     entries = [each for kind in (account.days, account.weeks, account.months) for each in kind[-SHOWN:]]
     heads = ["window", "reports", "revised", "epsilon", "one reading", "pure, per unit"]
     print_rows([heads, *map(_cells, [*entries, account.total])])
-    limit = spent.limit
-    if limit:
-        note(f"limit: {limit.words()}; then: {limit.then}")
+    for trust, budget in spent.budgets.items():
+        if budget.kept:
+            note(f"budget of {KINDS[trust]}: {budget.words()}; then: {budget.then}")
     note("bounds add up Renyi divergences or pure epsilons; they count what this folder remembers")
 
 

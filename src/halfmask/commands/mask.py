@@ -17,7 +17,7 @@ from halfmask.errors import OptionError, ReadingError, SourceError, StoppedError
 
 if TYPE_CHECKING:
     from halfmask.arrays import FloatArray
-    from halfmask_device.privacy_ledger import UserNotes
+    from halfmask_device.budget_guard import UserNotes
     from halfmask_device.terms import Terms
 
 _InPython = Annotated[Any, Parameter(parse=False, show=False)]
@@ -129,8 +129,8 @@ def mask(options: Mask) -> "int | FloatArray":
     if options.of_array:
         return _masked_array(options)
     from halfmask_device import Asked, State, agree
+    from halfmask_device.budget_guard import UserNotes
     from halfmask_device.csv_totals import mask_csv_totals
-    from halfmask_device.privacy_ledger import UserNotes
 
     with _streams(options) as (source, target):
         columns = {role: getattr(options, role) for role in ("time", "value", "sensor") if getattr(options, role)}

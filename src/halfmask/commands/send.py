@@ -58,7 +58,11 @@ class Send(OfDevice, Tells):
 
 @dataclass
 class Shared:
-    """The outcome of sending: what happened to readings and reports."""
+    """The outcome of sending: what happened to readings and reports.
+
+    ``held``    number of waiting reports that the budget does not let out
+    ``budget``  what is left of the device's budgets, in words
+    """
 
     queued: int = 0
     gathered: int = 0
@@ -66,6 +70,8 @@ class Shared:
     outcomes: Counter[str] = field(default_factory=Counter)
     earned: Counter[str] = field(default_factory=Counter)
     waiting: int = 0
+    held: int = 0
+    budget: list[str] = field(default_factory=list)
 
 
 @command(Send, group="Share: device")
@@ -82,6 +88,7 @@ def send(options: Send) -> Shared:
             with open(options.source, "rb", buffering=0 if options.follow else -1) as file:
                 run.all_of(file)
         run.send(patient=False)
+        run.shared.budget = sharer.budget_words()
         return run.shared
 
 
@@ -142,7 +149,7 @@ class _Run:
             return
         self.shared.outcomes += sent.outcomes
         self.shared.earned.update(sent.earned)
-        self.shared.waiting = sent.waiting
+        self.shared.waiting, self.shared.held = sent.waiting, sent.held
         self._tell(sent.notes)
 
     def _tell(self, notes: list[str]) -> None:
@@ -171,6 +178,10 @@ def _say(shared: Shared) -> None:
         note(f"not reported: {counted(shared.refused)}")
     if shared.waiting:
         note(f"{shared.waiting} report(s) wait in the queue: run 'halfmask send' again")
+    if shared.held:
+        note(f"{shared.held} of them wait because the budget is spent: 'halfmask ledger --budget' changes it")
+    for words in shared.budget:
+        note(words)
 
 
 WORDS = {
@@ -186,8 +197,8 @@ WORDS = {
     "missing": "without a value",
     "revision": "of a time that was reported with another value",
     "unaligned": "of times that the campaign does not take",
-    "forgotten": "of days whose keys were deleted",
-    "limit": "beyond the limit of the ledger",
+    "forgotten": "of days that are over, whose keys are erased",
+    "budget": "beyond the budget",
     "late": "too late for the total of their period, which was reported",
     "partial": "not reported, since too few readings of the period came",
     "masking": "not masked yet",

@@ -16,6 +16,7 @@ import numpy as np
 from halfmask.menus.menu import Menu
 from halfmask.rewards.choice_model import ChoiceModel
 from halfmask.streams import stream
+from halfmask_device.consent import Consent
 from halfmask_device.http_client import Answer, ServiceClient, Transport
 from halfmask_device.lattice import Lattice
 from halfmask_device.sharing import Sharer
@@ -24,6 +25,8 @@ STAY_OUT = ""
 FIRST_DAY = date(1971, 1, 4)
 """The simulation's first day, a Monday. It is early because a device derives its keys day by day from 1970."""
 TAKEN = frozenset(("accepted", "known"))
+FREE = Consent(budget=math.inf, least_producers=1)
+"""The consent of simulated producers: what moves them is in the model, and a budget or a floor is not part of it."""
 LIE = 500
 """The steps that a liar reports instead of a masked reading."""
 TRIES, NEVER = 12, 1e-15
@@ -112,7 +115,7 @@ class SimulatedProducer:
 
     @cached_property
     def sharer(self) -> Sharer:
-        sharer = Sharer(self.folder, self._service)
+        sharer = Sharer(self.folder, self._service, clock=lambda: 0.0)  # its days are not those of the calendar
         sharer.state.fleeting()
         return sharer
 
@@ -144,7 +147,7 @@ class SimulatedProducer:
         if self.setting in (STAY_OUT, self.joined):
             return
         if self.joined == STAY_OUT:
-            self.sharer.join(self.address, self.campaign, self.setting)
+            self.sharer.join(self.address, self.campaign, self.setting, consent=FREE)
         else:
             self.sharer.change(self.campaign, self.setting)
         self.joined = self.setting

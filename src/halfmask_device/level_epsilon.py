@@ -1,0 +1,81 @@
+"""The epsilon of the levels that a device joined: how many reports they make in a window, and the bound on them.
+
+A level that masks readings makes a report for each reading. How many readings a day has is said by the campaign's
+terms, else it follows from the sampling interval that the device has seen. A level that releases totals makes one
+report per period, so where the period is longer than a day, a whole day means the period.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from statistics import median
+
+from halfmask_device.instants import DAY, parse_instant
+from halfmask_device.masking import Channel
+from halfmask_device.privacy_budget import WINDOW_DAYS, Window
+from halfmask_device.protocol import CampaignTerms
+from halfmask_device.setting import READING, DeviceSetting
+
+PERIOD_DAYS = {
+    "quarter_hour": Fraction(1, 96), "half_hour": Fraction(1, 48), "hour": Fraction(1, 24), "day": Fraction(1),
+    "week": Fraction(7), "month": Fraction(28), "year": Fraction(365),
+}  # fmt: skip
+"""Fewest days of each period."""
+
+
+@dataclass(frozen=True)
+class CampaignLevel:
+    """A level of a campaign's menu: the law of its reports, and how many there are.
+
+    ``law``      ``setting@step,low,high``, under which the reports are counted
+    ``terms``    the campaign's terms
+    ``release``  what a report masks: a reading, or a total of a period
+    """
+
+    law: str
+    terms: CampaignTerms
+    release: str
+
+    @classmethod
+    def of(cls, terms: CampaignTerms, id: str) -> "CampaignLevel":
+        """Return the level with this id of the menu."""
+        text = terms.menu[id]
+        return cls(Channel.of(text, terms.lattice).name, terms, DeviceSetting.parse(text).release)
+
+    def reports(self, window: Window, seen: int | None) -> int | None:
+        """Return the largest number of reports in a window; None if nothing says how many readings a day has.
+
+        ``seen``  number of readings a day by the sampling interval that the device has seen
+        """
+        days, period = WINDOW_DAYS[window], PERIOD_DAYS.get(self.terms.period, Fraction(1))
+        if self.release != READING:
+            return math.ceil(days / period)
+        expected, every = self.terms.readings_expected, self.terms.offer.get("every_minutes")
+        if expected:
+            return math.ceil(days * expected / period)
+        if isinstance(every, int) and every > 0:
+            return math.ceil(Fraction(days * 24 * 60, every))
+        return None if seen is None else days * seen
+
+
+def planned_reports(levels: Iterable[CampaignLevel], window: Window, seen: int | None) -> dict[str, int] | None:
+    """Return the largest number of reports in a window by law; None if it is not known for a level.
+
+    Campaigns with equal laws share their reports, because one draw of noise serves them all.
+    """
+    planned: dict[str, int] = {}
+    for level in levels:
+        reports = level.reports(window, seen)
+        if reports is None:
+            return None
+        planned[level.law] = max(planned.get(level.law, 0), reports)
+    return planned
+
+
+def readings_a_day(times: Iterable[str]) -> int | None:
+    """Return the number of readings a day by the median gap between RFC 3339 times; None for fewer than two times."""
+    instants = sorted({found for time in times if (found := parse_instant(time)) is not None})
+    gaps = [after - before for before, after in pairwise(instants)]
+    return math.ceil(DAY / median(gaps)) if gaps else None

@@ -1,0 +1,133 @@
+"""Sending the queued reports of one campaign: each stays in the queue until the service has answered for it."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from halfmask_device.budget_guard import Spending
+from halfmask_device.device_state import State
+from halfmask_device.errors import OptionError
+from halfmask_device.http_client import ServiceClient, ServiceError
+from halfmask_device.masking import Channel
+from halfmask_device.membership import Membership
+from halfmask_device.privacy_budget import Trust, read_budgets, trust_of
+from halfmask_device.protocol import CampaignTerms, ReportResult
+from halfmask_device.reading_times import day_of
+
+BATCH = 1000
+"""Reports per request: well below the protocol's limits of 10,000 reports and one mebibyte."""
+Row = tuple[int, str, str, str]
+"""A queued report: its number in the queue, time, steps and setting."""
+
+
+@dataclass
+class Sent:
+    """The result of sending the queue.
+
+    ``outcomes``  number of reports by outcome
+    ``earned``    rewards by currency
+    ``waiting``   number of reports still without a receipt
+    ``held``      number of these that wait because the budget is spent
+    ``notes``     messages for the user
+    """
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    earned: Counter[str] = field(default_factory=Counter)
+    waiting: int = 0
+    held: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class CampaignSender:
+    """Sends the queued reports of one campaign, and adds the result to ``sent``."""
+
+    state: State
+    service: ServiceClient
+    member: Membership
+    sent: Sent
+
+    def send(self) -> None:
+        """Send what is queued. Reports of windows in which the budget is exceeded wait.
+
+        The budget is charged when a reading is masked, so this happens only after the budget was made smaller. If
+        nothing but such reports is queued, raise an OptionError.
+        """
+        now = CampaignTerms.read(self.service.ask("GET", f"/v1/campaigns/{self.member.campaign}"))
+        if now.terms_hash() != self.member.pinned:
+            raise OptionError(
+                f"the terms of campaign {self.member.campaign} are not those that were joined (menu, lattice, period, "
+                "least cohort or purpose): nothing is sent; leave it, and join again if the new terms are fine",
+                kind="terms",
+            )
+        posted, held = 0, 0
+        for rows in self._waiting():
+            free = self._within_budget(rows)
+            posted, held = posted + len(free), held + len(rows) - len(free)
+            if free:
+                self._post(free)
+        self.sent.held += held
+        if held and not posted:
+            raise OptionError(
+                f"{held} report(s) to campaign {self.member.campaign} wait, because the budget of their days is spent: "
+                "a larger `budget` sends them",
+                kind="budget",
+                field="budget",
+            )
+
+    def _waiting(self) -> Iterator[list[Row]]:
+        after = 0
+        while True:
+            with self.state.memory() as memory:
+                rows = memory.execute(
+                    "SELECT number, time, steps, setting FROM queue WHERE campaign = ? AND outcome IS NULL "
+                    "AND number > ? ORDER BY number LIMIT ?",
+                    (self.member.campaign, after, BATCH),
+                ).fetchall()
+            if not rows:
+                return
+            after = rows[-1][0]
+            yield rows
+
+    def _within_budget(self, rows: list[Row]) -> list[Row]:
+        """Return the reports whose day lies in no window in which the budget is exceeded."""
+        terms, budgets = self.member.terms, read_budgets(self.state)
+        trusts = {id: trust_of(Channel.of(text, terms.lattice).name) for id, text in terms.menu.items()}
+        over: set[tuple[Trust, int]] = set()
+        for trust, budget in budgets.items():
+            days = {day_of(time[:10]) for _, time, _, setting in rows if trusts[setting] == trust}
+            if not days or not budget.kept or budget.then == "warn":
+                continue
+            with self.state.memory() as memory:
+                spending = Spending(memory, budget, trust, days)
+            if not budget.holds(spending.worst(dict.fromkeys(days, 0))[0]):
+                over |= {(trust, day) for day in days if not budget.holds(spending.worst({day: 0})[0])}
+        return [row for row in rows if (trusts[row[3]], day_of(row[1][:10])) not in over] if over else rows
+
+    def _post(self, rows: list[Row]) -> None:
+        reports = [{"time": time, "steps": int(steps), "setting": setting} for _, time, steps, setting in rows]
+        try:
+            answer = self.service.ask("POST", "/v1/reports", self.member.token, {"reports": reports})
+        except ServiceError as error:
+            if error.status != 413 or len(rows) == 1:
+                raise
+            half = len(rows) // 2
+            self._post(rows[:half])
+            self._post(rows[half:])
+            return
+        told = answer.get("results") if isinstance(answer, dict) else None
+        results = [ReportResult.read(each) for each in told] if isinstance(told, list) else []
+        if len(results) != len(rows):
+            self.sent.notes.append(
+                f"{self.service.address} answered {len(results)} of {len(rows)} reports: they stay queued"
+            )
+            return
+        done = []
+        for (number, *_), result in zip(rows, results, strict=True):
+            outcome = result.code or "refused" if result.status == "refused" else result.status
+            self.sent.outcomes[outcome] += 1
+            if outcome != "future":  # stays queued until its time has come
+                self.sent.earned[str(self.member.offer.get("currency", ""))] += result.reward or 0
+                done.append((outcome, result.reward or 0, number))
+        with self.state.memory() as memory:
+            memory.executemany("UPDATE queue SET outcome = ?, reward = ? WHERE number = ?", done)
