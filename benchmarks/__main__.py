@@ -3,7 +3,18 @@
 import sys
 from importlib import import_module
 
-NAMES = ("commandline", "profile", "evaluate", "accuracy", "direct", "device", "audit", "service", "smoothing")
+NAMES = (
+    "commandline",
+    "profile",
+    "evaluate",
+    "accuracy",
+    "direct",
+    "device",
+    "audit",
+    "service",
+    "smoothing",
+    "calibration",
+)
 
 for name in sys.argv[1:] or NAMES:
     import_module(f"benchmarks.{name}").run()

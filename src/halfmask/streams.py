@@ -26,6 +26,7 @@ NAMES: dict[str, tuple[int, ...] | None] = {
     "menus.fresh": None,
     "menus.difference": None,
     "menus.recognised": None,
+    "menus.synthetic": None,
     "pages.leaflet": None,
     "choice.assignment": (4,),
     "choice.local": (5,),

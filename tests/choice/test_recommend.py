@@ -291,11 +291,11 @@ def test_what_is_stated_of_held_out_users_is_calibrated(kind: str, monkeypatch: 
     """
     rng = np.random.default_rng(13)
 
-    def noised(votes: FloatArray, scale: float) -> FloatArray:
-        up, down = rng.geometric(1 - np.exp(-1 / scale), (2, len(votes)))
-        return votes + up - down
+    def noised(counts: list[int], scale: int) -> list[int]:
+        up, down = rng.geometric(-np.expm1(-1 / scale), (2, len(counts)))
+        return (np.array(counts) + up - down).tolist()  # type: ignore[no-any-return]
 
-    monkeypatch.setattr("halfmask.menus.public_summary._noised", noised)
+    monkeypatch.setattr("halfmask.menus.noisy_counts.noised", noised)
     true, scores = stated_of_held_out(kind)
     for setting, truth in enumerate(true[:-1]):
         stated = np.array([middle(each)[setting] for each in scores])

@@ -8,12 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from halfmask.arrays import FloatArray
 from halfmask.audits.audit import audit_menu
 from halfmask.audits.card_sentences import HIGH_SCORE
 from halfmask.audits.quietest_law import reconstruction_floor
 from halfmask.choice.mix import mix
-from halfmask.choice.personal_privacy import population_prior
 from halfmask.errors import OptionError
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.experiment import Experiment
@@ -26,14 +24,11 @@ from halfmask.menus.menu_scale import OUTSIDE
 from halfmask.menus.menu_table import protection_cells
 from halfmask.menus.offer import Offer, least_laplace, offer, offer_notes, offer_rows
 from halfmask.menus.optimize import optimize
-from halfmask.menus.public_summary import HIGHEST, LOWEST, VOTE, PublicSummary, _told, _votes, public_summary
 from halfmask.menus.setting_protection import Question
 from halfmask.menus.solve import least_noise
 from halfmask.menus.study_scores import AnyStudy
 from halfmask.menus.total_error import producers_needed, total_error, usual_error
 from halfmask.pages.first_section import offer_section, why_dangerous
-from halfmask.plain import from_plain, to_plain
-from halfmask.profiles.build import build_profile
 from halfmask.profiles.profile import Profile
 from halfmask.protection.best_guess import guess_error, guess_errors
 from halfmask.protection.evidence import population_of
@@ -41,7 +36,7 @@ from halfmask_device import law_of
 from halfmask_device.setting import MOST_UNMASKED
 from tests.audits.cards import few_attacks
 from tests.choice.cases import as_read
-from tests.evaluation.direct_cases import Case, household
+from tests.evaluation.direct_cases import Case
 from tests.menus.cases import QUESTION, street, studied
 from tests.refusals import refused
 
@@ -275,97 +270,3 @@ def test_the_least_noise_follows_the_unit() -> None:
     for target in (0.2, 0.8):
         one, other = (least_laplace(target, each, Question(0.3, 1)).parameters[0] for each in (people, scaled))
         assert other == pytest.approx(factor * one, rel=2e-2)
-
-
-def test_one_producer_changes_votes_by_no_more_than_two() -> None:
-    """Whoever it is: the noise is scaled to that."""
-    profile = street().profile
-    readings, spread, apart = _votes(profile)
-    for name in profile.labels[:5]:
-        others = profile.labels[profile.labels != name]
-        fewer = _votes(profile.subset(others))
-        assert np.abs(readings - fewer[0]).sum() <= VOTE  # taken away: one vote; exchanged: two
-        assert 0 <= spread - fewer[1] <= VOTE  # exchanged: one
-        assert np.abs(apart - fewer[2]).sum() == VOTE
-    assert len(readings) == HIGHEST - LOWEST + 2
-
-
-def test_all_that_is_told_of_readings_has_passed_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the noise says the same whatever the votes are, so does the summary: of other readings, at other times."""
-    other = household(users=200, days=4, step=6, zeros=0.4).profile
-    exact = _votes(street().profile)
-    monkeypatch.setattr("halfmask.menus.public_summary._noised", lambda votes, _: votes)
-    assert public_summary(other) != public_summary(street().profile), "the check can fail"
-    told = {len(votes): votes for votes in (exact[0], np.array([exact[1]]), exact[2])}
-    monkeypatch.setattr("halfmask.menus.public_summary._noised", lambda votes, _: told[len(votes)])
-    assert public_summary(other) == public_summary(street().profile)
-
-
-def test_the_scales_of_the_noise_spend_epsilon_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Votes that one producer can change, over the scale, added up over all that is told."""
-    spent = []
-
-    def noised(votes: FloatArray, scale: float) -> FloatArray:
-        spent.append((1 if len(votes) == 1 else 2) * VOTE / scale)
-        return votes
-
-    monkeypatch.setattr("halfmask.menus.public_summary._noised", noised)
-    assert public_summary(street().profile, 0.7) is not None
-    assert len(spent) == 3
-    assert sum(spent) == pytest.approx(0.7)
-
-
-@pytest.mark.parametrize(("period", "apart", "told"), [("day", 2, 12), ("week", 2, 84), ("hour", 2, 1)])
-def test_readings_of_a_period_are_told_at_a_usual_time_apart(period: str, apart: int, told: float) -> None:
-    case = household(users=100, days=28, step=apart)
-    found = public_summary(build_profile(case.panel, period=period), 100.0)
-    assert found is not None
-    assert found.a_period == told
-
-
-def test_the_public_summary_is_close_and_never_the_same() -> None:
-    """With much epsilon it is the histogram of producers' shares; two of one profile differ."""
-    profile = street().profile
-    close = public_summary(profile, 1000.0)
-    assert close is not None
-    readings, *_ = _votes(profile)
-    exact = readings[1:] / readings[1:].sum()
-    first = close.first - LOWEST
-    assert np.abs(exact[first : first + len(close.share)] - close.share).max() < 0.01
-    assert close.strength == pytest.approx(population_prior(profile, made().menu).strength, rel=0.3)
-    drawn = {public_summary(profile, 4.0) for _ in range(4)}
-    assert len(drawn) > 1
-    assert from_plain(to_plain(close), PublicSummary) == close
-
-
-def test_votes_that_drown_in_the_noise_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the noise itself, which once in 200 times lifts ten votes above the bar."""
-    monkeypatch.setattr("halfmask.menus.public_summary._noised", lambda votes, _: votes)
-    profile = street().profile
-    assert public_summary(profile.subset(profile.labels[:10])) is None
-    assert public_summary(profile) is not None
-
-
-def test_what_is_told_through_noise_is_right_on_average() -> None:
-    """Level and variance of readings over many draws of the noise; told without what drowns they would vary less."""
-    profile = street().profile
-    votes, *_ = _votes(profile)
-    at, sizes, scale = np.arange(len(votes) - 1), votes[1:], 2 / 0.65 * VOTE
-    rng = np.random.default_rng(3)
-
-    def moments(share: FloatArray, first: int) -> tuple[float, float]:
-        places = at[first : first + len(share)]
-        middle = float(share @ places)
-        return middle, float(share @ (places - middle) ** 2)
-
-    exact = moments(sizes / sizes.sum(), 0)
-    told, cut = [], []
-    for _ in range(64):
-        noised = sizes + rng.laplace(0, scale, len(sizes))
-        told.append(moments(*_told(noised, scale, float(sizes.sum()))))
-        above = np.where(noised > 2 * scale, noised, 0.0)
-        cut.append(moments(above / above.sum(), 0))
-    found, error = np.mean(told, axis=0), np.std(told, axis=0) / 8
-    assert abs(found[0] - exact[0]) < 4 * error[0] + 0.02
-    assert abs(found[1] - exact[1]) < 4 * error[1] + 0.08 * exact[1]
-    assert abs(np.mean(cut, axis=0)[1] - exact[1]) > abs(found[1] - exact[1])

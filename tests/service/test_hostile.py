@@ -170,6 +170,11 @@ def test_what_a_campaign_cannot_be(world: World) -> None:
         body = CAMPAIGN | {"menu": {"settings": [{"id": "A", "setting": setting}]}, "rewards": {}}
         assert world.refused(422, "POST", "/v1/campaigns", consumer, body)["field"] == "menu.settings[0]"
     assert world.refused(422, "POST", "/v1/campaigns", consumer, CAMPAIGN | {"least_producer": 1})["field"] == ""
+    own = CAMPAIGN | {"menu": {**CAMPAIGN["menu"], "provenance": {"own": "computed from readings"}}}
+    assert world.refused(422, "POST", "/v1/campaigns", consumer, own)["field"] == "menu"
+    for odd in (None, 1, "own", ["own"], {"own name": 1}):
+        body = CAMPAIGN | {"menu": {**CAMPAIGN["menu"], "provenance": odd}}
+        world.ok("POST", "/v1/campaigns", consumer, body)
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,7 @@ def leaflet(options: Leaflet) -> str:
     from halfmask.pages.leaflet import leaflet as make_page
 
     menu = menu_of(options.menu)
+    menu.check_publishable()
     rewards = parse_shares(options.rewards, "rewards") if isinstance(options.rewards, str) else options.rewards
     paid = {id: f"{amount:g} {options.currency}".strip() for id, amount in (rewards or {}).items()}
     return make_page(menu, language=options.language, rewards=paid, unit=options.unit, sender=sender(options, menu))

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 FORMAT = "halfmask menu"
 VERSION = 1
 NONE_ID = "N"
+OWN = "own"
+"""Entry of the provenance of a menu that is the analyst's own and must not be published."""
+CALIBRATION = "calibration"
+"""Entry of the provenance of a menu that is published: what was released about the producers for it."""
 ALWAYS = ("id", "setting", "bin", "privacy", "utility", "objective", "noise_std")
 """Fields of a setting that every menu file contains."""
 IDS = string.ascii_uppercase.replace(NONE_ID, "")
@@ -165,6 +169,15 @@ class Menu(Result):
         """Return warnings for every result of this menu: that relative errors were forced on data unfit for them."""
         return warnings_of(self.provenance)
 
+    def check_publishable(self) -> None:
+        """Raise an OptionError if the menu is the analyst's own."""
+        if OWN in self.provenance:
+            raise OptionError(
+                "this offer is the analyst's own: its figures were computed from readings, and with and without one "
+                "home they give that home's use; take the published offer, which 'halfmask offer' writes",
+                kind="own",
+            )
+
     def check(self) -> None:
         """Raise a ValueError if ids repeat or do not end with `NONE_ID`, or if a normaliser is not above 0.
 
@@ -177,7 +190,12 @@ class Menu(Result):
                 raise ValueError(f"normaliser {name} is not above 0")
 
     def check_data(self, profile: Profile, *, other_data: bool = False) -> None:
-        """Raise an OptionError if the menu was made from other data than the profile, unless ``other_data``."""
+        """Raise an OptionError if the menu was made from other data than the profile, unless ``other_data``.
+
+        A published menu does not say from which data it was made, because a fingerprint depends on everybody.
+        """
+        if CALIBRATION in self.provenance:
+            return
         mine, theirs = self.provenance.get("fingerprint"), profile.fingerprint()
         if not other_data and mine != theirs:
             raise OptionError(

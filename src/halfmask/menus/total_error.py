@@ -41,11 +41,11 @@ def period_errors(
     if sigma is None:
         return None
     share = users / population(profile)
-    below = _below_normal(setting, np.maximum(readings[kept] * share, 1.0))
+    below = below_normal(setting, np.maximum(readings[kept] * share, 1.0))
     return np.asarray(below * sigma * np.sqrt(2 * spread[kept] / np.pi / share) / divisor[kept])
 
 
-def _below_normal(setting: PrivacySetting, readings: FloatArray) -> FloatArray:
+def below_normal(setting: PrivacySetting, readings: FloatArray) -> FloatArray:
     """Return E |sum of n noises| divided by that of a normal law with the same variance, at least
     Hoelder's lower bound.
     """

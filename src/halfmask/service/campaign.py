@@ -213,6 +213,8 @@ def check_campaign(plain: Any) -> dict[str, Any]:
     check_whole(terms["least_producers"], "least_producers", 1, 10**9)
     ids = _check_menu(_as_devices_read_it(terms))
     _check_period_bounds(terms)
+    if isinstance(made := plain["menu"].get("provenance"), dict) and "own" in made:
+        raise unfit("menu", "menu holds figures that were computed from readings: offer the published menu")
     terms["rewards"] = check_rewards(terms["rewards"], ids)
     check_whole(terms["budget"], "budget", 0, MOST_MONEY)
     if terms["join"] not in JOIN:

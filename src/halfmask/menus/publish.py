@@ -1,0 +1,192 @@
+"""What is published of an offer: public inputs, the public summary, and what follows from both.
+
+An offer that is computed from readings is itself a release about everybody: with and without one home, its figures give
+that home's mean use. So everything that is published is computed from a `synthetic_profile`. `calibrate` reads
+the profile once, under one epsilon for everything about one producer; the rest is post-processing. How many producers
+there are, and how many periods, is public.
+
+Figures of attacks do not follow from the summary, and are not published. A menu that was computed from the readings is
+the analyst's own, and says so.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from halfmask.errors import OptionError
+from halfmask.menus.menu import CALIBRATION, OWN, Menu, MenuSetting, Score
+from halfmask.menus.public_summary import PublicSummary, public_summary
+from halfmask.menus.public_totals import Estimate, private_bounds
+from halfmask.menus.published_error import meant, published_error, published_needed, unknown
+from halfmask.menus.setting_protection import Protection
+from halfmask.menus.synthetic_profile import synthetic_profile
+from halfmask.menus.total_error import CROWDS
+from halfmask.profiles.profile import Profile
+
+FOR_BOUNDS = 0.2
+"""Part of epsilon that is spent on bounds of totals if they are not given."""
+DIGITS = 2
+"""Significant digits of published figures without an interval."""
+PRIVATE = ("fingerprint", "asked", "sources", "guarantee_costs")
+"""Entries of a menu's provenance that are about the analyst's files, or that the summary is too coarse for."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What is known of the producers under one epsilon: the summary, and a synthetic profile.
+
+    ``producers``  number of producers of the real profile, which is public
+    ``epsilon``    of all of it, for everything about one producer, at delta 0
+    """
+
+    summary: PublicSummary
+    profile: Profile
+    producers: int
+    epsilon: float
+
+    def require_totals(self, release: str, way_out: str) -> None:
+        """Raise an OptionError if levels cannot be chosen by their error, because the summary is too noisy."""
+        why = unknown(self.summary, release)
+        if why is not None:
+            raise OptionError(f"{why}; {way_out}", kind="noisy")
+
+
+def calibrate(
+    profile: Profile,
+    epsilon: float,
+    low: float | None = None,
+    high: float | None = None,
+    a_period: float | None = None,
+) -> Calibration:
+    """Return what is released about a profile under this epsilon. Each call is one more release.
+
+    ``low``, ``high``  bounds of a producer's total of a period, from public knowledge; a part of epsilon is spent on
+                       those that are not given
+    ``a_period``       number of a producer's readings in a period, if that is public
+    """
+    left = epsilon
+    if low is None or high is None:
+        found, left = private_bounds(profile, FOR_BOUNDS * epsilon), (1 - FOR_BOUNDS) * epsilon
+        low, high = found[0] if low is None else low, found[1] if high is None else high
+    summary = public_summary(profile, left, (low, high), a_period)
+    if summary is None:
+        raise OptionError("no bounds of totals: give `low` and `high`", kind="bounds")
+    summary = replace(summary, epsilon=epsilon)
+    made = synthetic_profile(summary, profile.users, profile.period, profile.unit)
+    return Calibration(summary, made, profile.users, epsilon)
+
+
+def published(menu: Menu, calibration: Calibration) -> Menu:
+    """Return what is published of an offer that was computed from the calibration's synthetic profile.
+
+    Expected errors, and how many producers a level needs, are replaced by `published_error` and `published_needed`,
+    rounded to what they mean; their 95 % intervals are in ``provenance["calibration"]``. An OptionError is raised if
+    the menu was computed from anything else.
+    """
+    menu.check_data(calibration.profile)
+    made = dict(menu.provenance["offer"])
+    crowds = sorted({*(each for each in CROWDS if each <= calibration.producers), int(made["producers"])})
+    figures = _Figures(
+        calibration.summary, crowds, float(made["within"]), menu.question.step if menu.question else None
+    )
+    told: dict[str, Any] = {
+        "epsilon": calibration.epsilon,
+        "delta": 0.0,
+        "protects": "everything about one producer",
+        "producers": calibration.producers,
+    }
+    if (why := unknown(calibration.summary, menu.settings[0].setting.release)) is not None:
+        told["unknown"] = why
+        settings = tuple(map(_assumed, menu.settings))
+    else:
+        settings = tuple(map(figures.level, menu.settings))
+        told["intervals"] = figures.intervals
+    totals = calibration.summary.totals
+    if "clipping" in made and totals is not None:
+        share, bias = totals.clipped(), totals.clip_bias()
+        made["clipping"] = {"low": totals.low, "high": totals.high, "share": share.value}
+        made["clipping"]["bias"] = 0.0 if bias is None else _short(bias.value)
+        told["clipping"] = {"share": _interval(share), "bias": None if bias is None else _interval(bias)}
+    kept = {name: value for name, value in menu.provenance.items() if name not in PRIVATE}
+    return replace(
+        menu,
+        settings=settings,
+        provenance={**kept, "offer": _rounded(made), CALIBRATION: told},
+        public=calibration.summary,
+    )
+
+
+def own(menu: Menu) -> Menu:
+    """Return a menu with the mark that it is the analyst's own: computed from the readings, and not for publication."""
+    return replace(menu, provenance={**menu.provenance, OWN: "computed from readings: not for publication"})
+
+
+@dataclass(frozen=True)
+class _Figures:
+    """Published figures of levels, and the intervals of those that were published already."""
+
+    summary: PublicSummary
+    crowds: list[int]
+    within: float
+    step: float | None
+    intervals: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def level(self, each: MenuSetting) -> MenuSetting:
+        """Return a level with published figures, and note their intervals."""
+        protection, setting = _without_data(each.protection), each.setting
+        errors: dict[int, float] = {}
+        needed = None if setting.silent else published_needed(self.summary, setting, self.within, self.step)
+        if needed is not None and protection is not None:
+            found = {users: published_error(self.summary, setting, users, self.step) for users in self.crowds}
+            known = {users: meant(error) for users, error in found.items() if error is not None}
+            errors = {users: error.value for users, error in known.items()}
+            needed = meant(needed)
+            self.intervals[each.id] = {
+                "errors": {users: list(error[1:]) for users, error in known.items()},
+                "needed": [int(end) for end in needed[1:]],
+            }
+        return replace(
+            each,
+            privacy=Score(_short(each.privacy.median), _short(each.privacy.p10)),
+            utility=Score(_short(each.utility.median), _short(each.utility.p10)),
+            objective=_short(each.objective),
+            protection=protection and replace(protection, errors=errors),
+            needed=None if needed is None else int(needed.value),
+        )
+
+
+def _assumed(each: MenuSetting) -> MenuSetting:
+    """Return a level without figures that depend on sizes of readings, because these are assumed."""
+    if each.setting.silent:
+        return replace(each, protection=_without_data(each.protection))
+    protection = _without_data(each.protection)
+    scores = {"privacy": Score(0.0, 0.0), "utility": Score(0.0, 0.0), "objective": 0.0, "outside": True}
+    return replace(each, protection=protection and replace(protection, guess=None), needed=None, **scores)  # type: ignore[arg-type]
+
+
+def _without_data(found: Protection | None) -> Protection | None:
+    """Return what does not need readings, and the error of the best guess in two digits."""
+    if found is None:
+        return None
+    guess = None if found.guess is None else _short(found.guess)
+    return replace(found, guess=guess, recognised=None, usual=None, errors={})
+
+
+def _interval(found: Estimate) -> list[float]:
+    return [_short(each) for each in found[1:]]
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")
+
+
+def _rounded(made: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the offer's own figures in a few digits; what was asked stays as it is."""
+    asked = ("step", "within", "producers", "low", "high")
+    return {
+        name: _rounded(value) if isinstance(value, Mapping)
+        else _short(value) if isinstance(value, float) and name not in asked
+        else value
+        for name, value in made.items()
+        if name not in PRIVATE
+    }  # fmt: skip
