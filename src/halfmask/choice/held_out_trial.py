@@ -74,7 +74,7 @@ def evaluate_recommendations(
     ``readings``     numbers of readings to test
     ``held_out``     share of users to hold out
     """
-    menu.check_data(profile, other_data=other_data)
+    profile = menu.masked_profile(profile, other_data=other_data)
     check_score(min_privacy)
     if profile.buckets:
         raise OptionError("held-out users need single users: profile with `buckets=0`")

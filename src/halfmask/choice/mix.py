@@ -102,7 +102,7 @@ def mix(
     """
     from halfmask.choice.mixed_groups import build_groups  # here, because numba takes long to import
 
-    menu.check_data(profile, other_data=other_data)
+    profile = menu.masked_profile(profile, other_data=other_data)
     if repeats < 1:
         raise OptionError(f"repeats {repeats} is below 1", kind="repeats")
     people = eligible(profile)

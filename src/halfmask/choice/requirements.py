@@ -99,7 +99,7 @@ def assign(
     other_data: bool = False,
 ) -> Assignment:
     """Return each producer's most useful setting that meets its delta, and the resulting utility."""
-    menu.check_data(profile, other_data=other_data)
+    profile = menu.masked_profile(profile, other_data=other_data)
     _finite(c=c)
     for label, delta in deltas.items():
         if not np.isfinite(delta):

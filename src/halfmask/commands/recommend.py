@@ -8,6 +8,7 @@ from halfmask.commands._options import AnyMenu, AnyProfile, AnySource, Flag, Num
 from halfmask.commands._printing import note, print_rows
 from halfmask.commands._shared_options import Seeded, menu_of, profile_of
 from halfmask.errors import OptionError
+from halfmask_device.setting import READING
 
 if TYPE_CHECKING:
     from halfmask.choice.held_out_trial import HeldOutTrial
@@ -79,6 +80,13 @@ def recommend(options: Recommend) -> "Recommendation | list[HeldOutTrial]":
         )
     if options.readings is None:
         raise OptionError("name the producer's own readings, or ask for a trial to see how well advice serves")
+    if menu.release != READING:
+        raise OptionError(
+            "advice from a producer's own readings is about menus that mask readings, and this one masks totals: "
+            "choose from its table, or see `trial`",
+            kind="release",
+            field="menu",
+        )
     if people is not None:
         menu.check_data(people, other_data=options.other_data)
     rewards = parse_shares(options.rewards, "rewards") if isinstance(options.rewards, str) else options.rewards

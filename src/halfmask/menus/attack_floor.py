@@ -188,7 +188,8 @@ def louder(setting: PrivacySetting, floor: Floor) -> PrivacySetting | None:
 
     def times(factor: float) -> PrivacySetting | None:
         try:
-            return PrivacySetting(setting.mechanism, tuple(float(f"{factor * p:.6g}") for p in setting.parameters))
+            parameters = tuple(float(f"{factor * p:.6g}") for p in setting.parameters)
+            return PrivacySetting(setting.mechanism, parameters, release=setting.release)
         except HalfmaskError:  # a parameter that cannot be scaled, such as a share
             return None
 

@@ -63,7 +63,7 @@ class CandidateScores:
     """
 
     def __init__(self, setting: PrivacySetting, profile: Profile, subsets: list[Subset], menu: Menu) -> None:
-        self.menu, self.law, self.subsets = menu, setting.law, subsets
+        self.menu, self.law, self.release, self.subsets = menu, setting.law, setting.release, subsets
         self.seed = int(menu.provenance["seed"])
         aggregate = str(menu.provenance.get("aggregate", "sum"))
         error: ErrorKind = menu.provenance.get("error", "relative")
@@ -146,7 +146,8 @@ class CandidateScores:
         if not self._is_setting(parameters):
             return None
         variance = float(self.law.moments(np.array([parameters]))[0, 1])
-        return PrivacySetting(self.law.name, parameters) if 0 < variance <= self.most else None
+        found = PrivacySetting(self.law.name, parameters, release=self.release)
+        return found if 0 < variance <= self.most else None
 
     def _is_setting(self, parameters: tuple[float, ...]) -> bool:
         try:

@@ -317,7 +317,8 @@ def _grown(setting: PrivacySetting) -> list[PrivacySetting]:
     if setting.kind == "direct" or setting.inner is not None:
         return []
     rows = [setting.law.grown(np.array([setting.parameters]), float(by)) for by in GROWN]
-    return [PrivacySetting(setting.mechanism, rounded(row[0])) for row in rows if row is not None]
+    grown = [PrivacySetting(setting.mechanism, rounded(row[0])) for row in rows if row is not None]
+    return [each.released(setting.release) for each in grown]
 
 
 def _of_study(side: Read, weights: Weights, largest: FloatArray) -> _Side:

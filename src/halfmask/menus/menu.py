@@ -16,12 +16,14 @@ from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Weights
 from halfmask.files import read_page, write_page
-from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.mechanisms.setting import PrivacySetting, release_of
 from halfmask.menus.public_summary import PublicSummary
 from halfmask.menus.setting_protection import Protection, Question
 from halfmask.plain import from_plain, to_plain
 from halfmask.profiles.profile import Profile
+from halfmask.profiles.totals import released
 from halfmask.results import Result
+from halfmask_device.setting import READING
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -189,6 +191,19 @@ class Menu(Result):
             if not 0 < self.normalisers.get(name, 0) < math.inf:
                 raise ValueError(f"normaliser {name} is not above 0")
 
+    @property
+    def release(self) -> str:
+        """What the settings mask: each reading, or each user's total of a period."""
+        return release_of(each.setting for each in self.settings)
+
+    def masked_profile(self, profile: Profile, *, other_data: bool = False) -> Profile:
+        """Return the profile of what the settings mask: that of the readings, or of the users' totals.
+
+        Raise an OptionError as `check_data` does.
+        """
+        self.check_data(profile, other_data=other_data)
+        return released(profile, self.release)
+
     def check_data(self, profile: Profile, *, other_data: bool = False) -> None:
         """Raise an OptionError if the menu was made from other data than the profile, unless ``other_data``.
 
@@ -205,11 +220,10 @@ class Menu(Result):
             )
 
 
-def none_setting() -> MenuSetting:
-    """Return the entry for sharing unmasked readings: no local error, no global error."""
-    return MenuSetting(
-        NONE_ID, PrivacySetting("none"), (0.0, 0.0), Score(0.0, 0.0), Score(1.0, 1.0), 2.0, 0.0, name="open"
-    )
+def none_setting(release: str = READING) -> MenuSetting:
+    """Return the entry for sharing unmasked readings or totals: no local error, no global error."""
+    unmasked = PrivacySetting("none", release=release)
+    return MenuSetting(NONE_ID, unmasked, (0.0, 0.0), Score(0.0, 0.0), Score(1.0, 1.0), 2.0, 0.0, name="open")
 
 
 def noise_std(setting: PrivacySetting, step: float | None = None) -> float | None:

@@ -16,6 +16,7 @@ from halfmask.mechanisms.grid import Grid
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, Score
 from halfmask.profiles.profile import Profile
+from halfmask.profiles.totals import released
 from halfmask.streams import stream
 
 OUTSIDE = "outside the study's range"
@@ -104,8 +105,9 @@ def evaluated(
     if not laws:
         return [], np.empty((0, 0, len(METRICS)))
     grid = Grid.from_settings(laws)
+    masked = released(profile, grid.release)
     metrics = evaluate_analytic(
-        profile, grid, subsets_of(made, profile), aggregate=str(made.get("aggregate", "sum")),
+        masked, grid, subsets_of(made, masked), aggregate=str(made.get("aggregate", "sum")),
         error=made.get("error", "relative"), seed=int(made["seed"]),
     )  # fmt: skip
     return list(grid.settings()), metrics

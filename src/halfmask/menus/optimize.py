@@ -133,8 +133,9 @@ def optimize(
     if (winners < 0).all():
         raise nothing(scored, held, omega, axis, require, _winners(scored, bin_, admissible, bins))
     about_study = {"study": Path(study).name} if isinstance(study, str | Path) else {}
+    entries = [_entry(scored, axis, b, w) for b, w in enumerate(winners) if w >= 0]
     menu = Menu(
-        settings=(*(_entry(scored, axis, b, w) for b, w in enumerate(winners) if w >= 0), none_setting()),
+        settings=(*entries, none_setting(entries[0].setting.release)),
         normalisers=dict(zip(METRICS, scored.normalisers.tolist(), strict=True)),
         weights=scored.weights,
         constraints={"max_mean": scored.constraint.max_mean, "max_std": scored.constraint.max_std, "omega": omega},

@@ -146,7 +146,7 @@ def refine(
     ``taken``        returns whether devices accept a setting
     ``advance``      progress callback ``(done, all)``, called once per bin
     """
-    menu.check_data(profile, other_data=other_data)
+    profile = menu.masked_profile(profile, other_data=other_data)
     subsets, found = subsets_of(menu.provenance, profile), []
     for number, entry in enumerate(menu.settings[:-1]):
         found.append(_refined(entry, menu, profile, subsets, evaluations, taken))

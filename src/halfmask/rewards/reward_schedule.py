@@ -95,7 +95,7 @@ def schedule(
     ``least_privacy``  least average privacy of those who take part
     ``uncertain``      optimise over draws of the model's parameters
     """
-    menu.check_data(profile, other_data=other_data)
+    profile = menu.masked_profile(profile, other_data=other_data)
     if not target > 0:
         raise OptionError(f"{end} {target:g} is not above 0", kind="target")
     market = Market(menu, profile, producers)
