@@ -1,4 +1,4 @@
-"""How a device stands with its budgets: what they are, what its levels will use, what is used and left."""
+"""The standing of a device's budgets: what they are, what its levels will use, what is used and what is left."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -26,7 +26,7 @@ class BudgetStanding:
     ``trust``    the kind of reports that it counts
     ``planned``  epsilon that the levels joined will use in a window; None if it is not known or not finite
     ``spent``    epsilon of the reports so far, in the window of ``day``
-    ``open``     number of days with reports that have no finite epsilon, which no budget can count
+    ``open``     number of days with reports of infinite epsilon, which a budget cannot count
     """
 
     trust: Trust

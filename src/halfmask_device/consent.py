@@ -1,7 +1,7 @@
 """What the owner of a device must agree to before it joins a campaign or takes another level, and the budget then kept.
 
 A second campaign on the same readings is one more observation of them, so it needs consent each time. The budget is set
-by the first level joined: what its reports tell in 30 days.
+by the first level joined: epsilon of its reports of 30 days.
 """
 
 import math
@@ -57,7 +57,7 @@ def check_also(
 
 
 def level_words(levels: Sequence[CampaignLevel], seen: int | None, window: Window = ROLLING) -> str:
-    """Return in words what the reports of levels tell in a window, by one sum for each kind of budget."""
+    """Return in words the epsilon of the reports of levels in a window, as one sum for each kind of budget."""
     sums = []
     for trust in dict.fromkeys(trust_of(each.law) for each in levels):
         of_kind = [each for each in levels if trust_of(each.law) == trust]
@@ -86,7 +86,7 @@ def first_budget(level: CampaignLevel, seen: int | None) -> Budget:
 def budget_with(
     level: CampaignLevel, others: Sequence[CampaignLevel], stored: Budget | None, asked: float | None, seen: int | None
 ) -> Budget:
-    """Return the budget that is kept with a level beside others of its kind; raise an OptionError if it is too small.
+    """Return the budget that is kept with a level and others of its kind; raise an OptionError if it is too small.
 
     ``stored``  the budget so far; None if no level was joined yet
     ``asked``   epsilon of the budget from now on; None: as it is

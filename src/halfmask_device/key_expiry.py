@@ -42,7 +42,7 @@ def _uses(member: Membership, day: int) -> bool:
 
 
 def first_day_needed(members: Iterable[Membership], now: Instant) -> int | None:
-    """Return the first day whose key a campaign still needs, at most today; None if there is no campaign at all."""
+    """Return the first day whose key a campaign still needs, at most today; None without any campaign."""
     found = []
     for member in members:
         days = range(member.terms.begins // DAY, (member.terms.ends - 1) // DAY + 1)

@@ -2,19 +2,21 @@
 
 A level that masks readings makes a report for each reading. How many readings a day has is said by the campaign's
 terms, else it follows from the sampling interval that the device has seen. A level that releases totals makes one
-report per period, so where the period is longer than a day, a whole day means the period.
+report per period; if the period is longer than a day, a whole day means the period.
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from statistics import median
 
+from halfmask_device.campaign_calendar import Calendar
 from halfmask_device.instants import DAY, parse_instant
 from halfmask_device.masking import Channel
-from halfmask_device.privacy_budget import WINDOW_DAYS, Window
+from halfmask_device.privacy_budget import ROLLING, WINDOW_DAYS, Window
 from halfmask_device.protocol import CampaignTerms
 from halfmask_device.setting import READING, DeviceSetting
 
@@ -23,6 +25,7 @@ PERIOD_DAYS = {
     "week": Fraction(7), "month": Fraction(28), "year": Fraction(365),
 }  # fmt: skip
 """Fewest days of each period."""
+YEAR = 366 * DAY
 
 
 @dataclass(frozen=True)
@@ -51,13 +54,27 @@ class CampaignLevel:
         """
         days, period = WINDOW_DAYS[window], PERIOD_DAYS.get(self.terms.period, Fraction(1))
         if self.release != READING:
-            return math.ceil(days / period)
+            return max(math.ceil(days / period), self._begun(days) if window == ROLLING and period >= 1 else 0)
         expected, every = self.terms.readings_expected, self.terms.offer.get("every_minutes")
         if expected:
             return math.ceil(days * expected / period)
         if isinstance(every, int) and every > 0:
             return math.ceil(Fraction(days * 24 * 60, every))
         return None if seen is None else days * seen
+
+    def _begun(self, days: int) -> int:
+        """Return the most periods that begin within so many days in UTC, in the first year of the campaign.
+
+        A total is counted on the day in UTC on which its period begins. When clocks go forward, two periods may begin
+        on one such day.
+        """
+        try:
+            calendar = Calendar(self.terms.period, self.terms.time_zone)
+        except (KeyError, ValueError):
+            return 0
+        spans = calendar.spans(self.terms.begins, min(self.terms.ends, self.terms.begins + YEAR))
+        begun = [span.begins // DAY for span in spans]
+        return max(bisect_left(begun, first + days) - i for i, first in enumerate(begun))
 
 
 def planned_reports(levels: Iterable[CampaignLevel], window: Window, seen: int | None) -> dict[str, int] | None:

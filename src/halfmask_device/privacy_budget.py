@@ -101,7 +101,7 @@ class Budget:
 
 @lru_cache(maxsize=1024)
 def is_open(law: str) -> bool:
-    """Return whether a report by this law has no finite epsilon, as with ``none`` and with bounded noise."""
+    """Return whether a report by this law has an infinite epsilon, as with ``none`` and with bounded noise."""
     return composed_epsilon({_charge(law, None): 1}, 0.5) == math.inf
 
 

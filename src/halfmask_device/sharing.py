@@ -311,11 +311,11 @@ class Sharer:
         return keys_kept(self.state, self.memberships(left=True))
 
     def budgets(self) -> list[BudgetStanding]:
-        """Return how the device stands with its budgets today."""
+        """Return the standing of the device's budgets today."""
         return budget_standings(self.state, self.memberships(), self._now // DAY, self.readings_seen())
 
     def budget_words(self) -> list[str]:
-        """Return in words how the device stands with its budgets today."""
+        """Return the standing of the device's budgets today, in words."""
         return [words for standing in self.budgets() for words in standing.words()]
 
     def standings(self) -> list[tuple[Membership, dict[str, tuple[int, int]]]]:

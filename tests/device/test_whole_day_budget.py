@@ -17,7 +17,9 @@ from halfmask.commands.ledger import ledger
 from halfmask.commands.status import status
 from halfmask_device import Budget, Lattice, State
 from halfmask_device.budget_guard import Guard, UserNotes
+from halfmask_device.campaign_calendar import Calendar
 from halfmask_device.consent import Consent
+from halfmask_device.instants import HOUR, instant_text
 from halfmask_device.level_epsilon import CampaignLevel, planned_reports, readings_a_day
 from halfmask_device.masking import Channel, mask
 from halfmask_device.privacy_budget import is_open, read_budgets, trust_of, windows_with, write_budgets
@@ -29,7 +31,8 @@ from tests.device.test_privacy_ledger import exact_epsilon
 from tests.device.test_sharing import FREE, READINGS, Wire, joined, queue
 from tests.refusals import refused
 from tests.said import incomplete
-from tests.service.world import CAMPAIGN, World, running, sqlite_url
+from tests.service.test_totals import TOTALS
+from tests.service.world import CAMPAIGN, World, instant, running, sqlite_url
 
 ONE = Consent(least_producers=1)
 COARSE = {"lattice": {"step": "0.1", "low": "0", "high": "2"}, "rewards": {}, "every_minutes": 60}
@@ -301,6 +304,9 @@ def test_how_many_reports_a_level_makes() -> None:
     assert reports(readings_expected=336, period="week") == 1440
     for period, most in (("half_hour", 1440), ("hour", 720), ("day", 30), ("week", 5), ("month", 2), ("year", 1)):
         assert reports(setting="laplace:2.5@total", period=period, every_minutes=30) == most
+    spring = {"begins": "2027-01-10T00:00:00Z", "ends": "2027-06-01T00:00:00Z", "setting": "laplace:2.5@total"}
+    assert reports(**spring, time_zone="Europe/Dublin") == 31, "two days begin on the 28 March of UTC"
+    assert reports(**spring, time_zone="UTC") == reports(**spring, time_zone="Asia/Kathmandu") == 30
     one, same = (CampaignLevel.of(terms(every_minutes=minutes), "A") for minutes in (30, 60))
     assert planned_reports([one, same], "day", None) == {one.law: 48}
 
@@ -422,3 +428,23 @@ def test_on_a_terminal_join_asks(
         assert incomplete(said.splitlines()) == []
         assert "epsilon" in said
     assert len(Sharer(tmp_path / "state").memberships()) == members
+
+
+@pytest.mark.parametrize("zone", ["Europe/Dublin", "America/New_York", "Pacific/Auckland", "UTC"])
+def test_daily_totals_never_stop_at_the_budget_of_their_own_level(zone: str, world: World, tmp_path: Path) -> None:
+    """Also when clocks change, and two days begin on one day of UTC."""
+    times = {"begins": "2027-02-10T00:00:00Z", "ends": "2027-05-10T00:00:00Z", "time_zone": zone}
+    begins = next(Calendar("day", zone).spans(instant(times["begins"]) + 1, instant(times["ends"]))).ends
+    ends = list(Calendar("day", zone).spans(begins, instant(times["ends"])))[-1].begins
+    times |= {"begins": instant_text(begins), "ends": instant_text(ends)}
+    level = {"menu": menu("laplace:2.5@total"), "least_producers": 1, "readings_expected": 1}
+    campaign = world.campaign(world.consumer(), **TOTALS | {"rewards": {}} | level | times)
+    sharer = Wire(world).sharer(tmp_path / "state")
+    sharer.join("http://service", campaign, "A", consent=ONE)
+    days = list(Calendar("day", zone).spans(begins, ends))
+    sharer.put([(instant_text(span.begins + 12 * HOUR), "1") for span in days])
+    world.clock.now = ends
+    sent = sharer.send()
+    assert sum(sent.outcomes.values()) == len(days) > 80
+    (standing,) = sharer.budgets()
+    assert standing.budget.epsilon == pytest.approx(by_masses("laplace:2.5", "0.1", 40.0, 30), rel=0.04)
