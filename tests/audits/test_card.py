@@ -43,7 +43,7 @@ def test_a_card_has_score_guarantee_and_attacks_of_every_setting() -> None:
     made = card()
     assert [each.id for each in made.cards] == ["A", "B", "N"]
     laplace, sine, none = made.cards
-    assert len(laplace.attacks) == len(sine.attacks) == len(ATTACKS)
+    assert len(laplace.attacks) == len(sine.attacks) == len(ATTACKS) + 6
     typical = made.about.sensitivity.typical
     assert laplace.typical.epsilon == pytest.approx(math.ceil(typical * 1000) / 1000 / 0.6)
     assert laplace.guarantee.sensitivity == made.about.sensitivity.range > typical
@@ -186,22 +186,22 @@ def test_successful_attacks_are_warned_of() -> None:
     assert "takes 80 % off" in told(finding("smoothing", 0.4, 1.0, rmse_smoothed=0.1, rmse_prior=0.5))
     assert told(finding("smoothing", 0.01, 1.0, rmse_smoothed=0.49, rmse_prior=0.5)) == ""  # it learned nothing
     assert told(finding("smoothing", 1.0, 1.0, rmse_smoothed=0.1, rmse_prior=0.5)) == ""  # the reports alone did
-    assert "stay linked" in told(finding("re-identification", 0.3, 0.002))
-    assert told(finding("re-identification", 0.03, 0.002)) == ""
+    assert "named by half" in told(finding("reidentification-half", 0.3, 0.4, chance=0.002))
+    assert told(finding("reidentification-half", 0.03, 0.4, chance=0.002)) == ""
 
 
 def test_the_sentence_says_what_an_attacker_gets() -> None:
     findings = [
         finding("reconstruction", 0.5, 0.9),
         finding("averaging", 0.1, 2.0, reports_until_10_percent=94),
-        finding("re-identification", 0.15, 0.002, unmasked_top1=0.22),
+        finding("reidentification-half", 0.15, 0.22, chance=0.002),
     ]
     text = sentence(guarantee(NOISY, 0.1, (48,)), findings, DAY)
     assert text == (
         "Who sees one report guesses the reading 0.5 off (0.9 without it); a steady value shows to 10 % after 94 "
-        "reports, 2 days; 15 % of users are linked to their past by their reports (22 % without noise, under 1 % by "
-        "chance); no epsilon guarantee: one report in 153 gives a change of 0.1 in one reading away for certain, and "
-        "an attacker who knows all but this reading guesses right at most 52 times of 100."
+        "reports, 2 days; 15 % of users are named by half of their reports (22 % unmasked, under 1 % by chance); no "
+        "epsilon guarantee: one report in 153 gives a change of 0.1 in one reading away for certain, and an attacker "
+        "who knows all but this reading guesses right at most 52 times of 100."
     )
     assert sentence(guarantee(SLIGHT, 0.1, (48,)), [], DAY) == (
         "An attacker who knows all but this reading guesses right at most 53 times of 100 (epsilon 0.1 for a change of "

@@ -60,8 +60,8 @@ OWN = ("details", "asked")
 """What an attack and a command keep for themselves, in their own form."""
 DERIVED = ("calibration", "caught", "lines", "share", "window", "words")
 """What follows from other fields, and is written for other readers."""
-DEFAULTED = ("step", "unit", "misfit")
-"""What a guarantee and a sampler may lack."""
+DEFAULTED = ("step", "unit", "misfit", "low", "high")
+"""What a guarantee, a sampler and a finding may lack."""
 
 
 def places(page: Any, at: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:

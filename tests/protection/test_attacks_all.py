@@ -58,7 +58,9 @@ def test_every_attack_answers_for_every_setting(text: str, source: str) -> None:
     found = findings(text, evidence)
     assert [each.name for each in found] == [
         *("averaging", "support intersection", "smoothing", "reconstruction"),
-        *("re-identification", "floating point", "guessable seed", "colour", "presence"),
+        *("reidentification-day", "reidentification-half"),
+        *("own-total-day", "own-total-week", "own-total-month", "quietest-week", "presence", "peak"),
+        *("floating point", "guessable seed", "colour"),
     ]
     for each in found:
         plain = to_plain(each)
@@ -77,6 +79,7 @@ def test_numbers_that_are_not_finite_become_null() -> None:
     assert to_plain(found) == {
         **{"name": "a", "metric": "b", "value": None, "baseline": None, "words": "c."},
         "details": {"d": [1, None], "e": {"f": None}, "g": "h", "i": True},
+        **{"low": None, "high": None},
     }
 
 
@@ -115,7 +118,16 @@ def test_swiss_households() -> None:
     assert values["averaging"] == pytest.approx(0.0685 / 2**0.5, rel=0.19)  # the median of 128 trials, 3 deviations
     assert values["smoothing"] == pytest.approx(0.40, abs=0.03)
     assert values["reconstruction"] == pytest.approx(0.358, abs=0.01)
-    assert 0.3 < values["re-identification"] < 0.5
+    for name, expected in (
+        ("reidentification-day", 0.45),
+        ("reidentification-half", 0.62),
+        ("own-total-day", 0.08),
+        ("own-total-month", 0.015),
+        ("quietest-week", 0.77),
+        ("presence", 0.86),
+        ("peak", 0.40),
+    ):
+        assert found[name].low < expected < found[name].high
     assert values["floating point"] > 0.4
     assert values["guessable seed"] == 1
     assert values["colour"] == 1

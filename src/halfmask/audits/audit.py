@@ -17,15 +17,17 @@ from halfmask.audits.noise_at_equal_utility import noise_at_equal_utility
 from halfmask.audits.score_limit import AllReadings, Closeness, closeness, few_pieces, has_limit
 from halfmask.data.panel import Panel
 from halfmask.mechanisms.grid import REFERENCE
-from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.mechanisms.setting import PrivacySetting, release_of
 from halfmask.menus.menu import Menu, MenuSetting
 from halfmask.menus.setting_protection import check_window, typical_reading
 from halfmask.profiles.periods import DAY
 from halfmask.profiles.profile import Profile
+from halfmask.profiles.totals import released
 from halfmask.protection.attacks import ATTACKS, attack
 from halfmask.protection.evidence import Evidence, evidence_from_panel, evidence_from_profile
 from halfmask.protection.guarantees.guarantee import REPORTS, Guarantee, default_sensitivity, drawn_guarantee
 from halfmask.protection.guarantees.promises import SMALL_DELTA, TOLD, odds, per_unit, promise
+from halfmask_device.setting import READING
 from halfmask_device.terms import STEP
 
 GIVEN = "as given"
@@ -74,7 +76,7 @@ def audit_menu(
 
     # every attack has its own random stream, so the order does not matter; the longest tasks start first
     with ThreadPoolExecutor(os.cpu_count()) as pool, ThreadPoolExecutor(1) as beside, _stopping(pool):
-        seen = pool.submit(lambda: evidence_from_panel(panel, profile) if panel else evidence_from_profile(profile))
+        seen = pool.submit(_evidence, menu, profile, panel)
         near = {each.id: pool.submit(closeness, each, scale) for each in menu.settings}
         known = beside.submit(noise_at_equal_utility, menu, profile, scale, pool)
         evidence = replace(seen.result(), lattice=drawn)
@@ -99,6 +101,14 @@ def audit_menu(
         seed=seed,
     )
     return ReportCard(cards, about, best.result(), known.result())
+
+
+def _evidence(menu: Menu, profile: Profile, panel: Panel | None) -> Evidence:
+    """Return what is masked: readings, or the totals of each user and period, which the profile holds."""
+    release = release_of(each.setting for each in menu.settings)
+    if release != READING:
+        return evidence_from_profile(released(profile, release))
+    return evidence_from_panel(panel, profile) if panel else evidence_from_profile(profile)
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ VERSION = 1
 CURVE = tuple(place / 4 for place in range(41))
 """The epsilons, 0 to 10, for which the card contains delta."""
 
-DRAWN = {"smoothing": ("rmse_prior", "rmse_smoothed"), "re-identification": ("unmasked_top1",)}
+DRAWN = {"smoothing": ("rmse_prior", "rmse_smoothed"), "reidentification-half": ("chance",)}
 """Details of attacks that figures need: they must be numbers if the attack applies."""
 
 CALIBRATION = (

@@ -20,8 +20,8 @@ UNDONE = 0.5
 """An attack counts as successful if its error is below this share of the baseline."""
 ALMOST = 0.995
 """Shares above this are not rounded up to all."""
-LINKED, TIMES_CHANCE = 0.1, 10
-"""Users count as linked if their share is at least `LINKED`, and at least `TIMES_CHANCE` times that by chance."""
+NAMED, TIMES_CHANCE = 0.1, 10
+"""Users count as named if their share is at least `NAMED`, and at least `TIMES_CHANCE` times that by chance."""
 HIDES = 0.05
 """Guess error below which a setting hides next to nothing."""
 
@@ -49,13 +49,12 @@ def sentence(typical: Guarantee, findings: Sequence[Finding], reports: Mapping[s
     """Return one sentence on what the setting does for a person."""
     found = {each.name: each for each in findings}
     told = [_blur(found.get("reconstruction"), typical.unit)]
-    steady, named = found.get("averaging"), found.get("re-identification")
+    steady, named = found.get("averaging"), found.get("reidentification-half")
     until = steady.details.get("reports_until_10_percent") if steady else None
     if until is not None and until > 1:
         told.append(f"a steady value shows to 10 % after {until:,} reports, {_span(until, reports)}")
     if named is not None and named.value is not None:
-        beside = _linked_beside(named)
-        told.append(f"{_share(named.value)} of users are linked to their past by their reports ({beside})")
+        told.append(f"{_share(named.value)} of users are named by half of their reports ({_named_beside(named)})")
     text = "; ".join([*(part for part in told if part), _promise(typical)])
     return f"{text[:1].upper()}{text[1:]}."
 
@@ -77,9 +76,9 @@ def warnings(
     if score >= HIGH_SCORE and weak:
         told.append(f"High score ({score:.2f}), {weak}.")
     told += [*_undone(score, found.get("reconstruction"), found.get("smoothing"), typical.unit)]
-    named = found.get("re-identification")
-    if named and named.value is not None and named.value >= max(LINKED, TIMES_CHANCE * (named.baseline or 0)):
-        told.append(f"Users stay linked to their past: {_share(named.value)} ({_linked_beside(named)}).")
+    named = found.get("reidentification-half")
+    if named and (named.value or 0) >= max(NAMED, TIMES_CHANCE * named.details.get("chance", 0)):
+        told.append(f"Users are named by half of their reports: {_share(named.value)} ({_named_beside(named)}).")
     if instead and weak and instead.day is not None and instead.day <= LARGE_EPSILON:
         now = typical.epsilon_at(SMALL_DELTA, reports["day"])
         if now is None or instead.day < now:
@@ -161,10 +160,12 @@ def _blur(found: Finding | None, unit: str) -> str:
     return f"who sees one report guesses the reading {off} off ({blind} without it)"
 
 
-def _linked_beside(found: Finding) -> str:
-    """Return the shares that the linked share should be compared with: without noise, and by chance."""
-    unmasked = found.details.get("unmasked_top1")
-    return ("" if unmasked is None else f"{_share(unmasked)} without noise, ") + f"{_share(found.baseline)} by chance"
+def _named_beside(found: Finding) -> str:
+    """Return the shares that the named share should be compared with: unmasked, and by chance."""
+    unmasked = (
+        "no different from unmasked" if found.details.get("no_difference") else f"{_share(found.baseline)} unmasked"
+    )
+    return f"{unmasked}, {_share(found.details.get('chance'))} by chance"
 
 
 def _span(reports: int, of: Mapping[str, int]) -> str:

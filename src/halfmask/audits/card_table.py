@@ -10,14 +10,25 @@ from halfmask.protection.attacks.finding import figure
 from halfmask.protection.guarantees.promises import SMALL_DELTA, Promise
 from halfmask_device.decimals import number_text, upwards
 
+TOLD_BY_REPORTS = {
+    "reidentification-day": "named by a day",
+    "reidentification-half": "by half",
+    "own-total-day": "own day",
+    "own-total-month": "own month",
+    "quietest-week": "quietest week",
+    "presence": "empty day",
+    "peak": "peak",
+}
+"""Headings of the attacks on a user's life."""
+
 
 def card_rows(card: ReportCard) -> list[list[str]]:
     """Return the card as a table, headings first; `card_notes` explains the columns."""
     day = card.day
     heads = ["id", "privacy", "epsilon", "of a day", "certain", "of a day", "odds", "of a day"]
-    rows = [[*heads, "guess", "noise left", "linked", "limit"]]
+    rows = [[*heads, "guess", "noise left", "limit"]]
     for each in card.cards:
-        epsilon, near, named = each.promises["a day"].epsilon, each.limit, each.found("re-identification")
+        epsilon, near = each.promises["a day"].epsilon, each.limit
         most = "≤ " if law_unknown(each.setting) else ""
         rows.append(
             [
@@ -30,11 +41,32 @@ def card_rows(card: ReportCard) -> list[list[str]]:
                 *(_odds(each.promises.get(name)) for name in ("one reading", "a day")),
                 share_cell(_share_of_baseline(each.found("reconstruction"))),
                 share_cell(_share_of_baseline(each.found("smoothing"))),
-                share_cell(named.value if named else None),
                 share_cell(near.share if near else None),
             ]
         )
     return rows
+
+
+def attack_rows(card: ReportCard) -> list[list[str]]:
+    """Return what reports still tell as a table, headings first: a row per setting, and one of unmasked reports.
+
+    Attacks that apply to no setting have no column.
+    """
+    held = {name: [each.found(name) for each in card.cards] for name in TOLD_BY_REPORTS}
+    held = {name: found for name, found in held.items() if any(each and each.value is not None for each in found)}
+    rows = [["id", *(TOLD_BY_REPORTS[name] for name in held)]]
+    for number, each in enumerate(card.cards):
+        rows.append([each.id, *(_with_interval(found[number]) for found in held.values())])
+    bare = (next(each.baseline for each in found if each and each.value is not None) for found in held.values())
+    return [*rows, ["unmasked", *map(share_cell, bare)]]
+
+
+def _with_interval(found: Finding | None) -> str:
+    """Return a share with its interval; "=" marks a value that is no different from unmasked."""
+    if found is None or found.value is None or found.low is None or found.high is None:
+        return "-"
+    same = "=" if found.details.get("no_difference") else ""
+    return f"{same}{share_cell(found.value)} ({100 * found.low:.3g}-{100 * found.high:.3g})"
 
 
 def _odds(found: Promise | None) -> str:
@@ -55,11 +87,13 @@ def card_notes(card: ReportCard) -> list[str]:
         f"whole range: the same for a change of {_size(change.range, card)} in one reading ({change.origin}).",
         "A value that lasts k readings is one secret told k times: take the odds of k readings, not of one. The card "
         "has them for k = 1 to 48.",
-        f"guess, noise left, linked: what attacks achieve on {about.evidence}. guess: the error of the best guess "
+        f"guess, noise left: what attacks achieve on {about.evidence}. guess: the error of the best guess "
         "of a reading from its report, beside that without it. noise left: the share of the noise's variance that a "
-        "smoother cannot remove; of large noise hardly any, even where it learns nothing but what others have. "
-        "linked: users whose reports of the second half of the time are told to be theirs at the first guess, by who "
-        "knows the first half.",
+        "smoother cannot remove; of large noise hardly any, even where it learns nothing but what others have.",
+        "What reports still tell: of masked reports, with 95 % intervals over the attacked users; = is no different "
+        "from unmasked. named, by a day, by half: users named rightly, by who knows their other days, or the other "
+        "half. own day, own month: the error of the middle user's own total. quietest week: named rightly. empty day: "
+        "told from another day, a coin has 50%. peak: the time of a day's highest reading.",
         "limit: the score beside a bound on what additive noise of that variance can have, certified for noise that is "
         "even within 1.1 % of its size, the width of a profile's bins." + _families(card),
         CALIBRATION,

@@ -237,10 +237,11 @@ def _print_guarantee(found: "Guarantee") -> None:
 
 
 def _card(card: "ReportCard") -> None:
-    from halfmask.audits.card_table import card_notes, card_rows
+    from halfmask.audits.card_table import attack_rows, card_notes, card_rows
     from halfmask.menus.menu import brief
 
     print_rows(card_rows(card), "What each setting protects")
+    print_rows(attack_rows(card), "What reports still tell")
     for each in card.cards:
         note(f"\n{each.id}  {brief(each.setting)}\n   {each.sentence}")
         for told in each.lines():

@@ -11,7 +11,7 @@ MEASURES = {
     "privacy score": ("o", "privacy score"),
     "reconstruction": ("s", "error of the best guess of a reading"),
     "smoothing": ("^", "error after smoothing a series"),
-    "re-identification": ("D", "users no longer linked to their past"),
+    "reidentification-half": ("D", "users no longer named by half of their reports"),
 }
 """Errors are shares of the error without any report; users, of those linked without noise beyond chance."""
 
@@ -32,7 +32,7 @@ def protection_data(card: ReportCard) -> ProtectionMeasures:
         measures["privacy score"].append(each.privacy.median if each.privacy else None)
         measures["reconstruction"].append(left_of_baseline(each.found("reconstruction")))
         measures["smoothing"].append(left_by_smoothing(each.found("smoothing")))
-        measures["re-identification"].append(_unnamed(each.found("re-identification")))
+        measures["reidentification-half"].append(_unnamed(each.found("reidentification-half")))
     return ProtectionMeasures([each.id for each in shown], measures)
 
 
@@ -51,12 +51,12 @@ def left_by_smoothing(found: Finding | None) -> float | None:
 
 
 def _unnamed(found: Finding | None) -> float | None:
-    """Return 1 - (named - chance) / (named without noise - chance), from 0 to 1.
+    """Return 1 - (named - chance) / (named unmasked - chance), from 0 to 1.
 
     None if the attack does not apply, or names no more than chance even without noise."""
     if found is None or found.value is None or found.baseline is None:
         return None
-    chance, bare = found.baseline, float(found.details["unmasked_top1"])
+    chance, bare = float(found.details["chance"]), found.baseline
     return min(max((bare - found.value) / (bare - chance), 0.0), 1.0) if bare > chance else None
 
 

@@ -106,8 +106,7 @@ def offer(
     settings = [least_laplace(target, people, asked) for target in targets]
     _check_apart(settings, people, asked)
     placed = place(settings, profile, paper)
-    deviations = [noise_std(each, asked.step) for each in (*settings, PrivacySetting("none"))]
-    *named, unmasked = recognised_if_known(evidence, deviations)
+    *named, unmasked = recognised_if_known(evidence, (*settings, PrivacySetting("none")))
     scaled = paper.provenance.get("error") == "scaled"
     decides = MEDIAN if uneven(profile, settings[0], scaled=scaled, step=asked.step) else MEAN
     entries = [

@@ -166,7 +166,7 @@ def protected(menu: Menu, profile: Profile, question: Question, evidence: Eviden
     for each in menu.settings:
         found = protection_of(each.setting, people, question)
         errors = total_errors(profile, each.setting, scaled=menu.provenance.get("error") == "scaled")
-        (named,) = recognised_if_known(evidence, [each.noise_std])
+        (named,) = recognised_if_known(evidence, [each.setting])
         entries.append(replace(each, protection=replace(found, errors=errors, recognised=named)))
     return replace(menu, settings=tuple(entries), question=question)
 

@@ -16,6 +16,7 @@ from halfmask.arrays import BoolArray, FloatArray, IntArray
 from halfmask.errors import OptionError
 from halfmask.mechanisms.mechanism_registry import mechanism
 from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.recognised_share import recognised_share, recognised_shares
 from halfmask.menus.setting_protection import Question
 from halfmask.menus.study_scores import StudyScores
 from halfmask.menus.total_error import total_error
@@ -126,13 +127,10 @@ class StudyProtection:
 
     @cached_property
     def recognised(self) -> FloatArray:
-        """Share of producers re-identified from a masked day, by noise deviation; NaN for rules and relative noise.
+        """Share of producers re-identified from a masked day; NaN for rules and relative noise.
 
-        A day's means by part are sums of many noises. By the central limit theorem, only the deviation of the noise
-        matters.
+        It is that of Gaussian noise of the same deviation, until `settle` replaces it by the setting's own.
         """
-        from halfmask.menus.recognised_share import recognised_shares
-
         if self.evidence is None or self.evidence.resolution != "readings":
             raise OptionError(
                 "who is recognised from a masked day is seen on readings: name them, `panel`", kind="panel"
@@ -151,6 +149,9 @@ class StudyProtection:
             self.guess[row] = self._guess(self.settings[row])
         if "epsilon" in vars(self):
             self.epsilon[row] = np.exp(self._log_epsilon(self.settings[row]))
+        if "recognised" in vars(self) and self.evidence is not None:
+            found = recognised_share(self.evidence, self.settings[row])
+            self.recognised[row] = np.nan if found is None else found
 
     def error(self, producers: int) -> FloatArray:
         """Return the mean error of a period's total of ``producers``; NaN without a noise law.

@@ -183,7 +183,7 @@ def _from_weeks(menu: Menu, card: ReportCard | None) -> str:
     These are the lightest and the strongest level, as far as the card has them; empty if it lacks the share without
     noise.
     """
-    linked = {each.id: each.found("re-identification") for each in card.cards} if card else {}
+    linked = {each.id: each.found("reidentification-half") for each in card.cards} if card else {}
     shares = {id: found.value for id, found in linked.items() if found and found.value is not None}
     ends = [f"{percent(shares[id])} under {id}" for id in (menu.ids[0], menu.ids[-2]) if id in shares]
     if NONE_ID not in shares:

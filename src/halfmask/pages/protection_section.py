@@ -151,7 +151,7 @@ def _sampler(setting: PrivacySetting, found: EmpiricalAudit, step: float) -> str
 
 def _row(each: SettingCard, day: int) -> list[str]:
     most = "≤ " if law_unknown(each.setting) else ""
-    named = each.found("re-identification")
+    named = each.found("reidentification-half")
     epsilons = (each.typical.epsilon, each.promises["a day"].epsilon)
     return [
         each.id,
@@ -167,11 +167,11 @@ def _row(each: SettingCard, day: int) -> list[str]:
 
 def _unmasked(card: ReportCard) -> str:
     """Return the shares recognised without noise and by chance; empty if the card has no such attack."""
-    found = [each.found("re-identification") for each in card.cards]
+    found = [each.found("reidentification-half") for each in card.cards]
     held = next((each for each in found if each and each.value is not None), None)
     if held is None:
         return ""
-    return f" ({_percent(held.details['unmasked_top1'])} without noise, {_percent(held.baseline)} by chance)"
+    return f" ({_percent(held.baseline)} unmasked, {_percent(held.details['chance'])} by chance)"
 
 
 def _percent(value: float | None) -> str:

@@ -5,14 +5,14 @@ readings, for a limited sample of users and a limited stretch of time.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
-from halfmask.arrays import FloatArray, IntArray
+from halfmask.arrays import BoolArray, FloatArray, IntArray
 from halfmask.errors import OptionError, SourceError
 from halfmask.profiles.bins import edge
 from halfmask.profiles.periods import DAY
@@ -111,6 +111,7 @@ class Evidence:
     ``resolution``  "readings", or "totals" of a period if only a profile is known
     ``single``      whether a row is one user; rows of a bucketed profile are several
     ``lattice``     step of the lattice of the devices; None if unknown
+    ``of_totals``   whether what is masked are the users' totals, each as one number
     """
 
     population: Population
@@ -122,6 +123,7 @@ class Evidence:
     resolution: Literal["readings", "totals"]
     single: bool
     lattice: float | None = None
+    of_totals: bool = False
     _known: "dict[Any, Any]" = field(default_factory=dict, init=False, repr=False)
     _one_at_a_time: Any = field(default_factory=RLock, init=False, repr=False)
 
@@ -136,13 +138,19 @@ class Evidence:
     @property
     def what(self) -> str:
         """Description of the series, for a sentence."""
-        if self.resolution == "readings":
+        if self.resolution == "readings" and not self.of_totals:
             return f"readings every {_length(self.step)}"
         return "daily totals" if self.step == DAY else f"totals of every {_length(self.step)}"
 
     def complete(self, share: float) -> IntArray:
         """Return the rows in which at least this share of the columns is present."""
         return np.flatnonzero(np.isfinite(self.series).mean(axis=1) >= share)
+
+
+def some_of(evidence: Evidence, rows: IntArray, columns: slice | BoolArray = slice(None)) -> Evidence:
+    """Return the evidence of some rows and columns."""
+    series, counts, squares = (each[rows][:, columns] for each in (evidence.series, evidence.counts, evidence.squares))
+    return replace(evidence, series=series, counts=counts, squares=squares, times=evidence.times[columns])
 
 
 def population_of(profile: Profile) -> Population:
@@ -164,13 +172,15 @@ def population_of(profile: Profile) -> Population:
 def evidence_from_profile(profile: Profile, users: int = MOST_USERS) -> Evidence:
     """Return totals by period of at most ``users`` users, evenly spaced in the profile's order.
 
-    A profile does not contain periods without any reading, so columns around them are further apart.
+    A profile does not contain periods without any reading, so columns around them are further apart. If the profile is
+    that of released totals, they are masked one by one, as readings are.
     """
     rows = _spread(np.flatnonzero(profile.rows["readings"] > 0), users)
     periods = slice(max(len(profile.periods) - MOST_TIMES, 0), None)
     n, total, squares = (profile.cells[rows][:, periods, k] for k in range(3))
     times = profile.periods[periods]
     step = int(np.median(np.diff(times))) if len(times) > 1 else profile.period.base
+    released = "totals_of" in profile.about
     return Evidence(
         population=population_of(profile),
         series=np.where(n > 0, total, np.nan),
@@ -178,8 +188,9 @@ def evidence_from_profile(profile: Profile, users: int = MOST_USERS) -> Evidence
         squares=squares,
         times=times,
         step=step,
-        resolution="totals",
+        resolution="readings" if released else "totals",
         single=not profile.buckets,
+        of_totals=released,
     )
 
 

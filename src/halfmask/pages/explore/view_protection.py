@@ -1,8 +1,8 @@
 """What any setting, menu or mix protects: error of the best guess, epsilons, and the share who are recognised.
 
 The folder's offer or menu defines what an epsilon is about, and has the share recognised from a masked day at its
-levels of noise. This share depends only on the noise's standard deviation (`recognised_share`), so that for another
-setting it is interpolated. No readings are used.
+levels of noise. For another setting it is interpolated over the noise's standard deviation, which is approximate: noise
+of another law hides more or less. No readings are used.
 """
 
 from collections.abc import Mapping

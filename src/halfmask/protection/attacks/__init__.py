@@ -1,6 +1,7 @@
 """What an attacker can still learn from masked readings, one file per attack.
 
-`attack` runs all of them on one setting. Each returns a `Finding`: a number, its baseline and a sentence.
+`attack` runs all of them on one setting. Each returns a `Finding`, or several that follow from the same reports: a
+number, its interval, its baseline and a sentence.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ from halfmask.protection.attacks.colour import colour, whiteness
 from halfmask.protection.attacks.finding import Finding
 from halfmask.protection.attacks.floating_point import floating_point
 from halfmask.protection.attacks.intersection import intersection
-from halfmask.protection.attacks.presence import presence
+from halfmask.protection.attacks.private_life import private_life
 from halfmask.protection.attacks.reconstruction import reconstruction
 from halfmask.protection.attacks.reidentification import reidentification
 from halfmask.protection.attacks.seeds import guessable_seed
@@ -23,7 +24,7 @@ from halfmask.streams import ATTACK, stream
 
 __all__ = ["ATTACKS", "Finding", "attack", "whiteness"]
 
-Attack = Callable[[PrivacySetting, Evidence, np.random.Generator], Finding]
+Attack = Callable[[PrivacySetting, Evidence, np.random.Generator], Finding | tuple[Finding, ...]]
 
 ATTACKS: tuple[Attack, ...] = (
     averaging,
@@ -31,10 +32,10 @@ ATTACKS: tuple[Attack, ...] = (
     smoothing,
     reconstruction,
     reidentification,
+    private_life,
     floating_point,
     guessable_seed,
     colour,
-    presence,
 )
 
 
@@ -50,10 +51,11 @@ def attack(
     Each attack has its own random stream, so its result does not depend on the others. ``advance`` is a progress
     callback: it gets the number of finished attacks and their total.
     """
-    findings = []
+    findings: list[Finding] = []
     for number, each in enumerate(attacks):
         with np.errstate(over="ignore", invalid="ignore"):  # noise beyond all numbers has infinite errors, and says so
-            findings.append(each(setting, evidence, stream(seed, ATTACK + each.__name__)))
+            found = each(setting, evidence, stream(seed, ATTACK + each.__name__))
+        findings.extend((found,) if isinstance(found, Finding) else found)
         if advance:
             advance(number + 1, len(attacks))
     return findings

@@ -8,11 +8,12 @@ from typing import Any
 class Finding:
     """The result of one attack on one setting.
 
-    ``metric``    definition of ``value``, with its unit
-    ``value``     None if the attack does not apply; ``words`` then gives the reason
-    ``baseline``  the value for comparison: without attack, without noise or by chance
-    ``words``     one plain sentence with the figures
-    ``details``   further numbers by name
+    ``metric``       definition of ``value``, with its unit
+    ``value``        None if the attack does not apply; ``words`` then gives the reason
+    ``baseline``     the value for comparison: on unmasked reports, without attack, without noise or by chance
+    ``words``        one plain sentence with the figures
+    ``details``      further numbers by name
+    ``low, high``    95 % interval of ``value`` over the attacked users; None for values that are not sampled
     """
 
     name: str
@@ -21,6 +22,8 @@ class Finding:
     baseline: float | None
     words: str
     details: dict[str, Any] = field(default_factory=dict)
+    low: float | None = None
+    high: float | None = None
 
 
 def not_applicable(name: str, metric: str, why: str) -> Finding:

@@ -1,116 +1,130 @@
-"""Presence: was anybody at home? The attack separates quiet days from others by what was reported of them.
+"""Presence: was anybody at home? The attack finds empty days by their reports.
 
-Single readings are not needed for that: a day has many, and their noise averages out. A user's quiet days are the fifth
-with the lowest mean reading. The attacker sees all masked readings of a day and orders the user's days by
+Homes are not labelled, so a day counts as empty by its readings:
 
-    the mean of the day's reports, or
-    sum over reports m of log P(m | quiet day) / P(m | other day)        (the likelihood ratio of independent readings)
+    activity of a day   mean reading above the day's base load, which is its reading at the 10th percentile
+    empty               activity below `EMPTY` times the user's middle activity
 
-with m relative to the user's own mean of reports. Both laws of m are counted on half of the users, whose readings the
-attacker is assumed to know and to mask himself (as for `smoothing`), so any setting can be attacked. The better of both
-ways on those users is applied to the other half.
+so heating that runs as usual does not make a day occupied, and a day away with a timer switch may not count as empty.
+If a day has one report, its activity is its total above the user's smallest.
 
-The result is the share of pairs of days, one quiet and one not, in the right order (the area under the ROC curve).
-Homes are not labelled: a day away with the heating on does not count as quiet. Knowledge of habits or appliances would
-reveal more.
+The attacker orders each user's days by how empty they look. For that he learns on other users of similar level
+(`known_users`) a linear discriminant of these quantities of a day's reports, each relative to the user's other days:
+
+    sum of log-likelihood ratios of single reports, empty to other days, by quarter of the day
+    mean report; mean posterior mean of the readings; spread of the posterior means; activity of the reports
+
+and uses the discriminant or one of its quantities, whichever orders the known users' days best. The result is the share
+of pairs of days, one empty and one not, in the right order (the area under the ROC curve); a coin has 1/2. Unmasked
+reports give the readings, and so all of it.
 """
-
-from dataclasses import replace
 
 import numpy as np
 
-from halfmask.arrays import BoolArray, FloatArray
-from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.profiles.periods import DAY
+from halfmask.arrays import BoolArray, FloatArray, IntArray
 from halfmask.protection.attacks.finding import Finding, not_applicable
-from halfmask.protection.attacks.masked_series import masked_series
-from halfmask.protection.evidence import Evidence
+from halfmask.protection.attacks.intervals import share
+from halfmask.protection.attacks.known_users import Seen, cell_ratios
+from halfmask.protection.attacks.report_days import PRESENT
 
 NAME = "presence"
-METRIC = "share of pairs of days, a quiet one and another, that are put in the right order"
+METRIC = "share of pairs of days, an empty one and another of the same user, that are put in the right order"
 CHANCE = 0.5
-QUIET = 0.2
-MOST_USERS, MOST_DAYS = 96, 28
-FEWEST_USERS, FEWEST_DAYS = 4, 10
-PRESENT = 0.8
-CELLS = 64
-"""Equally likely ranges of reports in which the laws of m are counted."""
+EMPTY = 0.5
+BASE = 10
+"""Percentile of a day's readings that is its base load."""
+FEWEST_USERS, FEWEST_DAYS = 4, 7
+QUARTERS = 4
+RIDGE = 1e-3
 
 
-def presence(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator) -> Finding:
-    """Return how often an attacker with masked readings distinguishes a quiet day from another day of the same user."""
-    if not evidence.single:
-        return not_applicable(NAME, METRIC, "Not measured: rows of this profile are groups of users, not one.")
-    some = evidence.once(whole_days)
-    if some is None:
-        return not_applicable(
-            NAME, METRIC, f"Not measured: it takes {FEWEST_USERS} users with readings or totals of {FEWEST_DAYS} days."
-        )
-    masked = masked_series(setting, some, rng)
-    if masked is None:
-        return not_applicable(NAME, METRIC, "Not measured: a profile does not say what this rule makes of a total.")
-    if not np.isfinite(masked[np.isfinite(some.series)]).all():
-        return not_applicable(NAME, METRIC, "Not measured: the noise is beyond all numbers.")
-    a_day = DAY // some.step
-    truth, seen = (series.reshape(len(series), -1, a_day) for series in (some.series, masked))
-    level = np.nanmean(truth, axis=2)
-    quiet = level <= np.quantile(level, QUIET, axis=1, keepdims=True)
-    seen = seen - np.nanmean(seen, axis=(1, 2), keepdims=True)
-    known, attacked = slice(0, None, 2), slice(1, None, 2)
-    ways = {"by the mean of its reports": -np.nanmean(seen, axis=2)}
-    if a_day > 1:
-        ways["by their likelihood"] = likelihood(seen, quiet, known)
-    how = max(ways, key=lambda name: ordered(ways[name][known], quiet[known]).mean())
-    return _finding(ordered(ways[how][attacked], quiet[attacked]), how, some.what, level.shape[1])
+def presence(found: Seen, what: str) -> Finding:
+    """Return how often an empty day is told from another day of the same user."""
+    whole = np.isfinite(found.truth).mean(axis=2) >= PRESENT
+    empty = empty_days(found.truth, whole)
+    able = empty.any(axis=1) & (whole.sum(axis=1) >= FEWEST_DAYS)
+    if able.sum() < FEWEST_USERS:
+        why = f"Not measured: it takes {FEWEST_USERS} users with {FEWEST_DAYS} whole days, one of them empty."
+        return not_applicable(NAME, METRIC, why)
+    shares = np.ones(int(able.sum())) if found.exact else _ordered_by_attack(found, empty, whole, able)
+    return _finding(shares, what, float(empty[able].sum() / whole[able].sum()))
 
 
-def whole_days(evidence: Evidence) -> Evidence | None:
-    """Return the evidence of users with few gaps over the last whole days; None if there are too few of either."""
-    a_day, rest = divmod(DAY, evidence.step)
-    if rest or not a_day:
-        return None
-    first = -int(evidence.times[0] // evidence.step) % a_day  # days begin at midnight
-    days = min((len(evidence.times) - first) // a_day, MOST_DAYS)
-    last = first + (len(evidence.times) - first) // a_day * a_day
-    columns = slice(last - days * a_day, last)
-    present = np.isfinite(evidence.series[:, columns]).reshape(len(evidence.series), -1, a_day).mean(axis=2)
-    rows = np.flatnonzero((present >= PRESENT).all(axis=1))
-    if days < FEWEST_DAYS or len(rows) < FEWEST_USERS:
-        return None
-    rows = rows[np.unique(np.linspace(0, len(rows) - 1, min(MOST_USERS, len(rows))).round().astype(np.int64))]
-    series, counts, squares = (each[rows][:, columns] for each in (evidence.series, evidence.counts, evidence.squares))
-    return replace(evidence, series=series, counts=counts, squares=squares, times=evidence.times[columns])
+def activity(readings: FloatArray) -> FloatArray:
+    """Return the activity of each day (U, days); NaN if a day has no reading."""
+    if readings.shape[2] == 1:
+        of_days = readings[:, :, 0]
+        lowest = np.where(np.isfinite(of_days), of_days, np.inf).min(axis=1, keepdims=True)
+        return np.asarray(of_days - lowest)
+    count = np.isfinite(readings).sum(axis=2)
+    at = np.maximum(BASE * (count - 1) // 100, 0)
+    base = np.take_along_axis(np.sort(readings, axis=2), at[:, :, None], axis=2)[:, :, 0]  # NaN comes last
+    return np.asarray(np.nansum(readings, axis=2) / np.maximum(count, 1) - base)
 
 
-def likelihood(seen: FloatArray, quiet: BoolArray, known: slice) -> FloatArray:
-    """Return the log-likelihood ratio of each day, with laws that are counted on the known users."""
-    held = np.isfinite(seen)
-    cuts = np.unique(np.quantile(seen[known][held[known]], np.arange(1, CELLS) / CELLS))
-    cell = np.searchsorted(cuts, np.where(held, seen, 0.0))
-    of_quiet = np.broadcast_to(quiet[:, :, None], cell.shape)[known][held[known]]
-    counts = [
-        np.bincount(cell[known][held[known]][of_quiet == which], minlength=len(cuts) + 1) + 1.0
-        for which in (True, False)
-    ]
-    ratio = np.log(counts[0] / counts[0].sum()) - np.log(counts[1] / counts[1].sum())
-    return np.asarray(np.where(held, ratio[cell], 0.0).sum(axis=2))
+def empty_days(truth: FloatArray, whole: BoolArray) -> BoolArray:
+    """Return which whole days (U, days) count as empty."""
+    active = np.where(whole, activity(truth), np.nan)
+    usual = np.array([np.median(row[mine]) if mine.any() else 0.0 for row, mine in zip(active, whole, strict=True)])
+    return np.asarray(whole & (np.nan_to_num(active, nan=np.inf) < EMPTY * usual[:, None]))
 
 
-def ordered(score: FloatArray, quiet: BoolArray) -> FloatArray:
-    """Return for each user the share of pairs in which the quiet day has the higher score; ties count half."""
-    shares = []
-    for of_days, which in zip(score, quiet, strict=True):
-        gap = of_days[which][:, None] - of_days[~which]
-        shares.append(float(np.mean((gap > 0) + (gap == 0) / 2)) if gap.size else CHANCE)
-    return np.array(shares)
+def _ordered_by_attack(found: Seen, empty: BoolArray, whole: BoolArray, able: BoolArray) -> FloatArray:
+    """Return for each able user the share of pairs of days that the attack orders rightly."""
+    shares = np.full(len(empty), np.nan)
+    for known, attacked in found.groups(able):
+        ways = _ways(found, empty, whole, known, attacked)
+        of_known = [all_ordered(way[0], empty[known], whole[known]).mean() for way in ways]
+        shares[attacked] = all_ordered(ways[int(np.argmax(of_known))][1], empty[attacked], whole[attacked])
+    return shares[able]
 
 
-def _finding(shares: FloatArray, how: str, what: str, days: int) -> Finding:
-    value = float(shares.mean())
-    error = float(shares.std(ddof=1) / np.sqrt(len(shares)))
-    details = {"users_attacked": len(shares), "days": days, "series": what, "way": how, "standard_error": error}
+def _ways(
+    found: Seen, empty: BoolArray, whole: BoolArray, known: IntArray, attacked: IntArray
+) -> list[tuple[FloatArray, FloatArray]]:
+    """Return scores of emptiness of known and attacked users' days (U, days), by each way."""
+    features = [_features(found, empty, known, rows) for rows in (known, attacked)]
+    label = empty[known] - empty[known].sum(axis=1, keepdims=True) / whole[known].sum(axis=1, keepdims=True)
+    x, y = features[0][whole[known]], label[whole[known]]
+    scale = np.sqrt((x**2).mean(axis=0)) + 1e-300
+    x = x / scale
+    factor = np.linalg.solve(x.T @ x + RIDGE * len(x) * np.eye(x.shape[1]), x.T @ y) / scale
+    ways = [(features[0] @ factor, features[1] @ factor)]
+    return ways + [(features[0][:, :, k], features[1][:, :, k]) for k in range(features[0].shape[2])]
+
+
+def _features(found: Seen, empty: BoolArray, known: IntArray, rows: IntArray) -> FloatArray:
+    """Return the quantities of each day (U, days, 5), larger if emptier, relative to the mean of the user's days."""
+    reports, guesses = found.reports[rows], found.guesses[rows]
+    ratios = np.zeros(reports.shape[:2])
+    for part in np.array_split(np.arange(reports.shape[2]), min(QUARTERS, reports.shape[2])):
+        of_cell = cell_ratios(found.cells[known][:, :, part], empty[known][:, :, None])
+        ratios += of_cell[found.cells[rows][:, :, part]].sum(axis=2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        number = np.maximum(np.isfinite(reports).sum(axis=2), 1)
+        report, guess = np.nansum(reports, axis=2) / number, np.nansum(guesses, axis=2) / number
+        spread = np.sqrt(np.maximum(np.nansum(guesses**2, axis=2) / number - guess**2, 0.0))
+    held = np.isfinite(reports).mean(axis=2) >= PRESENT
+    features = np.stack([ratios, -report, -guess, -spread, -np.nan_to_num(activity(reports))], axis=2)
+    mean = (features * held[:, :, None]).sum(axis=1) / np.maximum(held.sum(axis=1), 1)[:, None]
+    return np.asarray(features - mean[:, None])
+
+
+def all_ordered(score: FloatArray, empty: BoolArray, whole: BoolArray) -> FloatArray:
+    """Return for each user the share of pairs in which the empty day has the higher score; ties count half."""
+    gap = score[:, :, None] - score[:, None]
+    pair = empty[:, :, None] & (whole & ~empty)[:, None]
+    number = pair.sum(axis=(1, 2))
+    right = (((gap > 0) + (gap == 0) / 2) * pair).sum(axis=(1, 2))
+    return np.where(number > 0, right / np.maximum(number, 1), CHANCE)
+
+
+def _finding(shares: FloatArray, what: str, often: float) -> Finding:
+    at = share(shares)
+    details = {"attacked": len(shares), "empty": often, "chance": CHANCE, "no_difference": at.high >= 1}
+    told = "no different from unmasked, where all are" if at.high >= 1 else "unmasked all are"
     words = (
-        f"Of a quiet day and another one of the same user, the quiet one is told from masked {what} {how} in "
-        f"{value:.1%} of cases ({len(shares)} users, give or take {1.96 * error:.1%}); a coin is right in half of them."
+        f"Of an empty day and another one of the same user, the empty one is told from masked {what} in {at.value:.1%} "
+        f"({at.low:.1%} to {at.high:.1%}) of cases ({len(shares)} users); {told}, and a coin is right in half of them."
     )
-    return Finding(NAME, METRIC, value, CHANCE, words, details)
+    return Finding(NAME, METRIC, at.value, 1.0, words, details, at.low, at.high)

@@ -1,174 +1,248 @@
-"""Re-identification: to which user do masked readings belong?
+"""Re-identification: to which user do masked reports belong?
 
-The attacker knows N users' true readings in the first half of the time, sees masked readings of the second half without
-names, and assigns the most likely name to each. With f_u the known means by part of the day or week, and g the masked
-ones,
+The attacker knows N users' true readings of some days and the noise law, sees a user's masked reports without a name,
+and names the user with the highest likelihood (`habits`). Two situations are attacked:
 
-    log-likelihood of u = -1/2 sum_parts [ (g - f_u)^2 / v_u + log v_u ],
-    v_u = variance of u's own readings + 0.02 (u's level)^2 + variance of the noise after averaging.
+    one day   masked reports of one day; all other days are known, except for the few that other users are attacked on
+    half      masked reports of the second half of the time; the first half is known
 
-Known means are first multiplied by the growth of everybody's mean between the halves, which follows from the totals.
-Parts are twelfths of the day, or days of the week if only totals are known.
+If only totals are known, a day has one report, and the slots of a day are days of the week.
 
-Parts, season and drift were chosen to identify the most of 500 Swiss and 120 synthetic households, so results on those
-data overstate the attack. Knowledge beyond means (appliances, holidays) would identify more.
+The constants of the models were chosen on 500 Swiss households, but for the weights of the models of a half, which the
+attacker chooses by a rehearsal on the half that he knows. Knowledge beyond readings (appliances, holidays) would
+identify more.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from halfmask.arrays import FloatArray, IntArray
+from halfmask.arrays import BoolArray, FloatArray, IntArray
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.profiles.periods import DAY, MONDAY, WEEK
 from halfmask.protection.attacks.finding import Finding, not_applicable
-from halfmask.protection.attacks.masked_series import error_variance, masked_series, noise_part
-from halfmask.protection.evidence import Evidence
+from halfmask.protection.attacks.habits import (
+    KnownDays,
+    by_mean_day,
+    by_nearest_day,
+    filled,
+    known_days,
+    mean_days,
+    of_many_days,
+    of_one_day,
+    scores,
+    slot_likelihoods,
+    slots_of,
+)
+from halfmask.protection.attacks.intervals import no_difference, share
+from halfmask.protection.attacks.known_users import mean_of
+from halfmask.protection.attacks.masked_series import masked_series
+from halfmask.protection.attacks.report_channel import Float32, ReportChannel, report_channel
+from halfmask.protection.attacks.report_days import PRESENT, ReportDays, report_days
+from halfmask.protection.evidence import Evidence, some_of
+from halfmask.streams import stream
 
-NAME = "re-identification"
-METRIC = "share of users linked to their past rightly at the first guess"
-FEWEST = 5
-FEWEST_TIMES = 8
-PRESENT = 0.8
-CONFIDENCE = 0.95
-DRIFT = 0.02
-"""Squared change of habits between the halves, per squared level: 14 %."""
+DAY_NAME, HALF_NAME = "reidentification-day", "reidentification-half"
+DAY_METRIC = "share of users named rightly from one day's reports, by who knows their other days"
+HALF_METRIC = "share of users named rightly from half of the reports, by who knows the other half"
+FEWEST_USERS, FEWEST_DAYS = 5, 4
+ATTACKED_DAYS = 4
+"""Days on which users are attacked in turn, each user on one of them; none of them is known."""
+WAYS = ((1.0, 0.3), (0.3, 0.0), (0.1, 0.0))
+"""Weights of the histograms beside mean days, with the variance of a user's mean day from half to half, per variance of
+a day. Histograms count readings as independent; the more they depend on each other, the lower the right weight."""
+CLEARLY = 0.05
+"""Share of users by which another way than the first must be better at the rehearsal, which is over a shorter time."""
 USUAL = 0.9
 """Share of users, the smallest ones, that the season is measured on."""
-
-
-@dataclass(frozen=True)
-class Shape:
-    """Means of a series by part: ``mean``, ``occurrences`` and ``variance`` within the part, each (users, parts)."""
-
-    mean: FloatArray
-    occurrences: FloatArray
-    variance: FloatArray
+UNMASKED = PrivacySetting.parse("none")
 
 
 @dataclass(frozen=True, eq=False)
-class Past:
-    """The attacker's knowledge of the first half of the time, which does not depend on the setting.
+class Situation:
+    """Known days and attacked days.
 
-    ``rows``             rows of the users with few gaps
-    ``parts``, ``name``  part of each column, and a phrase that says what parts are
-    ``half``             column at which the second half begins
-    ``known``            means before that column
-    ``unmasked``         ranks of users by their true readings after it
-    ``floor``            least variance
+    ``known``     what the attacker knows
+    ``attacked``  (days,) the days that he sees masked
+    ``victims``   (V,) rows of the attacked users
+    ``on``        (V,) for one day: which of the attacked days
     """
 
-    rows: IntArray
-    parts: IntArray
-    name: str
-    half: int
-    known: Shape
-    unmasked: IntArray
-    floor: float
+    known: KnownDays
+    attacked: IntArray
+    victims: IntArray
+    on: IntArray
 
 
-def reidentification(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator) -> Finding:
-    """Return, among N users, the rate of right first guesses, and of right names among the first five guesses."""
+@dataclass(frozen=True, eq=False)
+class Situations:
+    """Both situations on the same users.
+
+    ``days``       all days of the users
+    ``masked``     the days that are seen masked in one of the situations
+    ``rehearsal``  the same as ``half`` within the known half; the attacker masks its second part himself
+    """
+
+    days: ReportDays
+    masked: IntArray
+    one_day: Situation
+    half: Situation
+    rehearsal: Situation
+
+    def reports(self, setting: PrivacySetting, days: IntArray, rng: np.random.Generator) -> FloatArray | None:
+        """Return reports (users, days, places) of these days, NaN on others; None if totals cannot be masked so."""
+        on: BoolArray = np.isin(self.days.day, days)
+        series = np.full(self.days.evidence.series.shape, np.nan)
+        masked = masked_series(setting, some_of(self.days.evidence, np.arange(len(series)), on), rng)
+        if masked is None:
+            return None
+        series[:, on] = masked
+        return self.days.arranged(series)
+
+
+def reidentification(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator) -> tuple[Finding, Finding]:
+    """Return the shares of users named rightly at the first guess, from one day and from half of the reports."""
+    why = None
+    found = evidence.once(situations)
     if not evidence.single:
-        return not_applicable(NAME, METRIC, "Not measured: rows of this profile are groups of users, not one.")
-    masked = masked_series(setting, evidence, rng)
-    if masked is None:
-        return not_applicable(NAME, METRIC, "Not measured: a profile does not say what this rule makes of a total.")
-    past = evidence.once(past_of)
-    if past is None or not np.isfinite(error := error_variance(setting, evidence, masked)[past.rows]).all():
-        return not_applicable(
-            NAME, METRIC, f"Not measured: it takes {FEWEST} users with {FEWEST_TIMES} {evidence.what}."
-        )
-    seen, half, parts = masked[past.rows], past.half, past.parts
-    ruled = noise_part(setting) is not setting  # a rule shifts readings, so the attacker applies it to what he knows
-    known = shape(seen[:, :half], parts[:half]) if ruled else past.known
-    rank = ranks(known, shape(seen[:, half:], parts[half:]), error * (not ruled), past.floor)
-    return _finding(rank, past.unmasked, f"{evidence.what}, averaged {past.name}")
-
-
-def past_of(evidence: Evidence) -> Past | None:
-    """Return the attacker's knowledge of users with few gaps; None if there are too few users or too short a time."""
-    rows = evidence.complete(PRESENT)
-    truth = evidence.series[rows]
-    if len(rows) < FEWEST or truth.shape[1] < FEWEST_TIMES:
-        return None
-    parts, name = parts_of(evidence)
-    half, floor = truth.shape[1] // 2, (1e-3 * evidence.population.typical) ** 2
-    known, later = shape(truth[:, :half], parts[:half]), shape(truth[:, half:], parts[half:])
-    return Past(rows, parts, name, half, known, ranks(known, later, np.zeros(len(rows)), floor), floor)
-
-
-def parts_of(evidence: Evidence) -> tuple[IntArray, str]:
-    """Return the part of the day or week of each column; one part for all if the time is too short for that."""
-    span = evidence.step * evidence.series.shape[1]
-    for name, length, width in (("by part of the day", DAY, DAY // 12), ("by day of the week", WEEK, DAY)):
-        if span >= 4 * length and evidence.step <= width:
-            return (evidence.times - MONDAY) % length // width, name
-    return np.zeros(len(evidence.times), np.int64), "over all"
-
-
-def shape(series: FloatArray, parts: IntArray) -> Shape:
-    """Return mean, number and variance of each user's numbers in each part; the variance of a single one is 0."""
-    member = np.zeros((len(parts), int(parts.max(initial=0)) + 1))
-    member[np.arange(len(parts)), parts] = 1
-    present = np.isfinite(series)
-    values = np.where(present, series, 0.0)
-    count = present.astype(float) @ member
-    mean = values @ member / np.maximum(count, 1)
-    square = (values - np.where(present, mean[:, parts], 0.0)) ** 2 @ member
-    return Shape(mean, count, square / np.maximum(count - 1, 1))
-
-
-def ranks(known: Shape, seen: Shape, error: FloatArray, floor: float) -> IntArray:
-    """Return for each user how many other names are at least as likely as the true one; row i of both is one user.
-
-    Parts in which a user has no number are left out. If none is left, all names are equally likely.
-    """
-    held = np.flatnonzero((known.occurrences > 0).all(axis=0) & (seen.occurrences > 0).all(axis=0))
-    f, g = known.mean[:, held], seen.mean[:, held]
-    f = f * season(f, g)
-    own = (2 * known.variance[:, held] / known.occurrences[:, held]).sum(axis=1) / max(len(held), 1)
-    level = np.mean(f**2, axis=1) if len(held) else np.zeros(len(f))
-    left = float(np.mean(1 / seen.occurrences[:, held])) if len(held) else 0.0
-    variance = own + DRIFT * level + error * left + floor
-    distance = np.sum(g**2, axis=1)[:, None] - 2 * g @ f.T + np.sum(f**2, axis=1)
-    score = distance / variance + len(held) * np.log(variance)
-    return np.asarray((score <= np.diag(score)[:, None]).sum(axis=1) - 1)
-
-
-def season(f: FloatArray, g: FloatArray) -> float:
-    """Return the growth factor of everybody's means, limited to between 0.5 and 2; the largest users are left out."""
-    size = np.abs(f).sum(axis=1)
-    usual = size <= np.quantile(size, USUAL)
-    before, after = float(f[usual].sum()), float(g[usual].sum())
-    return float(np.clip(after / before, 0.5, 2.0)) if before > 0 else 1.0
-
-
-def interval(hits: int, tries: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return the Clopper-Pearson interval for a share, from the number of hits and tries."""
-    from scipy.special import betaincinv  # here, because SciPy takes long to import
-
-    tail = (1 - confidence) / 2
-    low = float(betaincinv(hits, tries - hits + 1, tail)) if hits else 0.0
-    high = float(betaincinv(hits + 1, tries - hits, 1 - tail)) if hits < tries else 1.0
-    return low, high
-
-
-def _finding(rank: IntArray, unmasked: IntArray, features: str) -> Finding:
-    count = len(rank)
-    top1, top5, bare = (float(np.mean(hits)) for hits in (rank < 1, rank < 5, unmasked < 1))
-    low, high = interval(int((rank < 1).sum()), count)
-    details = {
-        "users": count,
-        "features": features,
-        "interval": [low, high],
-        "top5": top5,
-        "top5_chance": min(5 / count, 1.0),
-        "unmasked_top1": bare,
-        "unmasked_top5": float(np.mean(unmasked < 5)),
-    }
-    words = (
-        f"Among {count} users whose past is known, {top1:.1%} ({low:.1%} to {high:.1%}) are linked to it rightly from "
-        f"masked {features}; {bare:.1%} would be without the mask, and {1 / count:.2%} by chance."
+        why = "Not measured: rows of this profile are groups of users, not one."
+    elif found is None:
+        why = f"Not measured: it takes {FEWEST_USERS} users with {FEWEST_DAYS} days of reports."
+    else:
+        reports = found.reports(setting, found.masked, rng)
+        if reports is None:
+            why = "Not measured: a profile does not say what this rule makes of a total."
+        elif np.isinf(reports).any():
+            why = "Not measured: the noise is beyond all numbers."
+    if why is not None or found is None or reports is None:
+        return not_applicable(DAY_NAME, DAY_METRIC, why or ""), not_applicable(HALF_NAME, HALF_METRIC, why or "")
+    bare_day, bare_half = evidence.once(named_unmasked)
+    day, half = (bare_day, bare_half) if setting.silent else named(setting, found, reports, rng)
+    what = evidence.what
+    return (
+        _finding((DAY_NAME, DAY_METRIC), day, bare_day, found, f"masked {what} of one day, by who knows their others"),
+        _finding((HALF_NAME, HALF_METRIC), half, bare_half, found, f"masked {what}, by who knows the other half"),
     )
-    return Finding(NAME, METRIC, top1, 1 / count, words, details)
+
+
+def situations(evidence: Evidence) -> Situations | None:
+    """Return what is known and what is attacked; None if there are too few users or days."""
+    days = report_days(evidence)
+    if days is None or len(days.evidence.series) < FEWEST_USERS or days.days < FEWEST_DAYS:
+        return None
+    readings = days.arranged(days.evidence.series)
+    present = np.isfinite(readings).mean(axis=2) >= PRESENT
+    count = min(ATTACKED_DAYS, days.days // FEWEST_DAYS)
+    attacked = (np.arange(count) * 2 + 1) * days.days // (2 * count)
+    known = np.setdiff1d(np.arange(days.days), attacked)
+    on, victims = _taken_in_turn(present[:, attacked])
+    one_day = Situation(known_days(readings[:, known], days.weekdays[known]), attacked, victims, on)
+    first, second = np.array_split(np.arange(days.days), 2)
+    half, rehearsal = _half(days, readings, first, second), _half(days, readings, *np.array_split(first, 2))
+    enough = min(len(victims), len(half.victims)) >= FEWEST_USERS
+    return Situations(days, np.union1d(attacked, second), one_day, half, rehearsal) if enough else None
+
+
+def _half(days: ReportDays, readings: FloatArray, first: IntArray, second: IntArray) -> Situation:
+    """Return the situation in which the second days are attacked by who knows the first."""
+    victims = np.flatnonzero(np.isfinite(readings[:, second]).any(axis=(1, 2)))
+    growth = season(readings[:, first], readings[:, second])
+    factors = (1.0, growth**0.5, growth)  # some of a home's load follows the season, some does not
+    return Situation(known_days(readings[:, first], days.weekdays[first], factors), second, victims, victims)
+
+
+def season(before: FloatArray, after: FloatArray) -> float:
+    """Return the growth factor of everybody's mean reading, limited to between 0.5 and 2.
+
+    The largest users are left out. The attacker has it from the totals that are published.
+    """
+    f, g = (mean_of(each, (1, 2)) for each in (before, after))
+    usual = np.abs(f) <= np.quantile(np.abs(f), USUAL)
+    base, later = float(f[usual].sum()), float(g[usual].sum())
+    return float(np.clip(later / base, 0.5, 2.0)) if base > 0 else 1.0
+
+
+def _taken_in_turn(able: BoolArray) -> tuple[IntArray, IntArray]:
+    """Return for each user with a whole attacked day which one it is, in turn, and the rows of these users."""
+    users, count = able.shape
+    order = (np.arange(users)[:, None] + np.arange(count)) % count
+    place = np.take_along_axis(able, order, axis=1).argmax(axis=1)
+    victims = np.flatnonzero(able.any(axis=1))
+    return order[np.arange(users), place][victims], victims
+
+
+def named_unmasked(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
+    """Return who is named rightly from unmasked reports, in both situations."""
+    found = evidence.once(situations)
+    if found is None:
+        raise ValueError("nobody can be attacked on this evidence")
+    reports = found.days.arranged(found.days.evidence.series)
+    return named(UNMASKED, found, reports, stream(0, "attack.reidentification"))
+
+
+def named(
+    setting: PrivacySetting, found: Situations, reports: FloatArray, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Return 1 for each victim that is named rightly, 0 for others, in both situations."""
+
+    def channel(at: Situation, reports: FloatArray) -> ReportChannel:
+        return report_channel(setting, found.days.evidence, at.known.cells, reports[:, at.attacked], rng)
+
+    def by_all_ways(at: Situation, reports: FloatArray) -> list[FloatArray]:
+        return [_right(way, at.victims) for way in from_half(at, channel(at, reports), reports, found.days)]
+
+    day = from_one_day(found.one_day, channel(found.one_day, reports), reports, found.days)
+    rehearsed = found.reports(setting, found.rehearsal.attacked, rng)
+    tried = np.zeros(1) if rehearsed is None else np.mean(by_all_ways(found.rehearsal, rehearsed), axis=1)
+    tried[0] += CLEARLY
+    return _right(day, found.one_day.victims), by_all_ways(found.half, reports)[int(np.argmax(tried))]
+
+
+def from_one_day(at: Situation, channel: ReportChannel, reports: FloatArray, days: ReportDays) -> Float32:
+    """Return the log-likelihood (V, N) of each victim's day under every user's habits."""
+    cells = channel.of(reports[at.victims, at.attacked[at.on]])
+    slots = slots_of(days.places, days.weekdays[at.attacked])
+    likelihoods = slot_likelihoods(at.known, channel)
+    total = np.empty((len(cells), likelihoods.shape[2]), np.float32)
+    for number in range(len(at.attacked)):
+        mine = at.on == number
+        total[mine] = of_one_day(likelihoods, cells[mine], slots[number])
+    found = scores(at.known, channel, cells[:, None])
+    habits = mean_days(found.known)
+    day = filled(found.seen[:, 0]) @ habits.vectors
+    variance = habits.own * (1 + 1 / found.known.shape[1]) + np.float32(found.noise + 1e-6)
+    return total + by_mean_day(habits, day, variance) + by_nearest_day(habits, day, found.noise)
+
+
+def from_half(at: Situation, channel: ReportChannel, reports: FloatArray, days: ReportDays) -> list[Float32]:
+    """Return the log-likelihood (V, N) of each victim's half under every user's habits, by each of `WAYS`."""
+    cells = channel.of(reports[at.victims][:, at.attacked])
+    slots = slots_of(days.places, days.weekdays[at.attacked])
+    by_slot = of_many_days(slot_likelihoods(at.known, channel), cells, slots)
+    found = scores(at.known, channel, cells)
+    habits = mean_days(found.known)
+    before, after = found.known.shape[1], found.seen.shape[1]
+    mean = filled(found.seen).mean(axis=1)
+    mean += filled(found.known).mean(axis=(0, 1)) - mean.mean(axis=0)  # what the season leaves
+    turned = mean @ habits.vectors
+    variances = {drift: habits.own * (1 / before + 1 / after + drift) + found.noise / after + 1e-6 for _, drift in WAYS}
+    by_mean = {drift: by_mean_day(habits, turned, variance) for drift, variance in variances.items()}
+    return [np.float32(weight) * by_slot + by_mean[drift] for weight, drift in WAYS]
+
+
+def _right(likelihood: Float32, victims: IntArray) -> FloatArray:
+    """Return 1 if no other user is as likely as the victim; several equally likely ones share the 1."""
+    best = likelihood.max(axis=1, keepdims=True)
+    tied = likelihood >= best
+    return np.asarray(tied[np.arange(len(victims)), victims] / tied.sum(axis=1))
+
+
+def _finding(of: tuple[str, str], right: FloatArray, bare: FloatArray, found: Situations, source: str) -> Finding:
+    at, users = share(right), len(found.days.evidence.series)
+    same = no_difference(right, bare)
+    details = {"users": users, "attacked": len(right), "chance": 1 / users, "no_difference": same}
+    unmasked = f"no different from unmasked ({bare.mean():.1%})" if same else f"{bare.mean():.1%} unmasked"
+    words = (
+        f"Of {users} users, {at.value:.1%} ({at.low:.1%} to {at.high:.1%}) are named rightly from {source}; "
+        f"{unmasked}, {1 / users:.2%} by chance."
+    )
+    return Finding(*of, at.value, float(bare.mean()), words, details, at.low, at.high)
