@@ -11,6 +11,7 @@ NAMES = (
     "direct",
     "device",
     "audit",
+    "attacks",
     "service",
     "smoothing",
     "calibration",

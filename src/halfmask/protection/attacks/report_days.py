@@ -36,11 +36,6 @@ class ReportDays:
         return cube
 
     @property
-    def by_day(self) -> bool:
-        """Whether a day is a day, and not a longer period."""
-        return self.evidence.step <= DAY
-
-    @property
     def weekdays(self) -> IntArray:
         """The day of the week of each day, Monday first."""
         first = int(self.evidence.times[0] - MONDAY) // DAY - int(self.day[0])
