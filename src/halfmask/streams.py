@@ -25,7 +25,6 @@ NAMES: dict[str, tuple[int, ...] | None] = {
     "menus.scouts": None,
     "menus.fresh": None,
     "menus.difference": None,
-    "menus.recognised": None,
     "menus.synthetic": None,
     "pages.leaflet": None,
     "choice.assignment": (4,),
