@@ -9,7 +9,7 @@ from halfmask.arrays import FloatArray
 from halfmask.profiles.periods import DAY
 from halfmask.protection.attacks.finding import Finding
 from halfmask.protection.attacks.known_users import MOST_DAYS, MOST_USERS, attacked, cell_ratios, seen
-from halfmask.protection.attacks.own_totals import estimates, periods_of
+from halfmask.protection.attacks.own_totals import estimated_totals, periods_of
 from halfmask.protection.attacks.presence import all_ordered, empty_days
 from halfmask.protection.attacks.private_life import NAMES, private_life
 from halfmask.protection.evidence import Evidence, evidence_from_profile
@@ -90,7 +90,7 @@ def test_the_estimate_of_a_total_beats_the_report() -> None:
     view = seen(setting("laplace:2"), evidence_of(HOMES), rng)
     assert not isinstance(view, str)
     of = periods_of(view, 1)
-    learned, plain = (np.median(np.abs(each - of.truth) / of.truth) for each in (estimates(view, of), of.report))
+    learned, plain = (np.median(np.abs(each - of.truth) / of.truth) for each in (estimated_totals(view, of), of.report))
     assert learned < 0.8 * plain
 
 

@@ -13,7 +13,7 @@ from halfmask.errors import OptionError
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.attacks.reidentification import reidentification
 from halfmask.protection.evidence import Evidence
-from halfmask.streams import ATTACK, stream
+from halfmask.streams import stream
 
 NODES = 12
 SEED = 7
@@ -22,7 +22,7 @@ GAUSSIAN = "gaussian"
 
 def recognised_share(evidence: Evidence, setting: PrivacySetting) -> float | None:
     """Return the share re-identified under a setting; None if the attack does not apply."""
-    return reidentification(setting, evidence, stream(SEED, ATTACK + reidentification.__name__))[0].value
+    return reidentification(setting, evidence, stream(SEED, "attack.reidentification"))[0].value
 
 
 def recognised_shares(evidence: Evidence, deviations: FloatArray) -> FloatArray:

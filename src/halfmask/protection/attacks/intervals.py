@@ -14,7 +14,7 @@ Z = 1.959963984540054
 
 
 @dataclass(frozen=True)
-class Estimate:
+class IntervalEstimate:
     """A value with its 95 % interval."""
 
     value: float
@@ -22,7 +22,7 @@ class Estimate:
     high: float
 
 
-def share(of_users: FloatArray) -> Estimate:
+def share(of_users: FloatArray) -> IntervalEstimate:
     """Return the mean of users' shares, each 0 to 1, with Wilson's interval.
 
     Its number of tries is the n for which p (1 - p)/n is the squared standard error of the mean. If each user has one
@@ -33,10 +33,10 @@ def share(of_users: FloatArray) -> Estimate:
     n = users * max(p * (1 - p) / variance, 1.0) if variance > 0 else float(users)
     middle, half = p + Z**2 / (2 * n), Z * np.sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))
     low, high = (middle - half) / (1 + Z**2 / n), (middle + half) / (1 + Z**2 / n)
-    return Estimate(p, min(max(float(low), 0.0), p), max(min(float(high), 1.0), p))
+    return IntervalEstimate(p, min(max(float(low), 0.0), p), max(min(float(high), 1.0), p))
 
 
-def median(of_users: FloatArray) -> Estimate:
+def median(of_users: FloatArray) -> IntervalEstimate:
     """Return the median of users with the interval between two order statistics.
 
     P(X_(k+1) <= median <= X_(n-k)) = 1 - 2 P(Bin(n, 1/2) <= k), with the largest k for which this is 95 % or more.
@@ -47,7 +47,7 @@ def median(of_users: FloatArray) -> Estimate:
     ordered, n = np.sort(of_users), len(of_users)
     k = int(np.sum(bdtr(np.arange(n), n, 0.5) <= 0.025)) - 1
     at = max(k, 0)
-    return Estimate(float(np.median(ordered)), float(ordered[at]), float(ordered[n - 1 - at]))
+    return IntervalEstimate(float(np.median(ordered)), float(ordered[at]), float(ordered[n - 1 - at]))
 
 
 def no_difference(masked: FloatArray, unmasked: FloatArray) -> bool:

@@ -20,7 +20,7 @@ import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.protection.attacks.finding import Finding, not_applicable
-from halfmask.protection.attacks.intervals import Estimate, median, share
+from halfmask.protection.attacks.intervals import IntervalEstimate, median, share
 from halfmask.protection.attacks.known_users import Seen, mean_of
 from halfmask.protection.attacks.report_days import PRESENT
 
@@ -43,7 +43,7 @@ REWEIGHTED = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Periods:
+class PeriodMeans:
     """Mean readings of users by period (U, periods), with those of reports and posterior means; NaN if incomplete."""
 
     truth: FloatArray
@@ -56,7 +56,7 @@ def own_totals(found: Seen, what: str) -> tuple[Finding, ...]:
     return tuple(_of_period(found, period, days, what) for period, days in PERIODS.items())
 
 
-def periods_of(found: Seen, days: int) -> Periods:
+def periods_of(found: Seen, days: int) -> PeriodMeans:
     """Return means over the last whole periods of so many days; NaN if too few readings are present."""
     places = found.truth.shape[2]
     count = found.truth.shape[1] // days
@@ -67,10 +67,10 @@ def periods_of(found: Seen, days: int) -> Periods:
     held = np.isfinite(truth)
     number = held.sum(axis=2)
     number = np.where(number >= PRESENT * days * places, number, np.nan)
-    return Periods(*(np.where(held, each, 0.0).sum(axis=2) / number for each in (truth, report, guess)))
+    return PeriodMeans(*(np.where(held, each, 0.0).sum(axis=2) / number for each in (truth, report, guess)))
 
 
-def estimates(found: Seen, of: Periods) -> FloatArray:
+def estimated_totals(found: Seen, of: PeriodMeans) -> FloatArray:
     """Return the attacker's estimate of each user's mean reading in each period."""
     if found.exact:
         return of.truth
@@ -103,7 +103,7 @@ def _regression(x: FloatArray, y: FloatArray, weight: FloatArray) -> FloatArray:
     return np.asarray(factor / scale)
 
 
-def _features(found: Seen, of: Periods) -> FloatArray:
+def _features(found: Seen, of: PeriodMeans) -> FloatArray:
     """Return what the regression uses, (U, periods, features)."""
     shape, last = of.truth.shape, of.truth.shape[1] - 1
     whole = (mean_of(each, (1, 2))[:, None] for each in (found.reports, found.guesses))
@@ -122,7 +122,7 @@ def _of_period(found: Seen, period: str, days: int, what: str) -> Finding:
         return not_applicable(name, metric, f"Not measured: the reports cover less than a {period}.")
     of = periods_of(found, days)
     with np.errstate(divide="ignore", invalid="ignore"):
-        errors = np.abs(estimates(found, of) / of.truth - 1)
+        errors = np.abs(estimated_totals(found, of) / of.truth - 1)
     errors = np.where(of.truth != 0, errors, np.nan)
     users = errors[np.isfinite(errors).any(axis=1)]
     if not len(users):
@@ -150,7 +150,9 @@ def quietest_week(found: Seen, what: str) -> Finding:
     if not len(rows):
         why = f"Not measured: no user has {FEWEST_WEEKS} whole weeks of reports."
         return not_applicable(QUIETEST, QUIETEST_METRIC, why)
-    truth, guess = (np.where(np.isfinite(of.truth), each, np.inf)[rows] for each in (of.truth, estimates(found, of)))
+    truth, guess = (
+        np.where(np.isfinite(of.truth), each, np.inf)[rows] for each in (of.truth, estimated_totals(found, of))
+    )
     right = truth[np.arange(len(rows)), guess.argmin(axis=1)] <= truth.min(axis=1)
     at = share(right.astype(float))
     chance = float(np.mean(1 / np.isfinite(of.truth[rows]).sum(axis=1)))
@@ -163,5 +165,5 @@ def quietest_week(found: Seen, what: str) -> Finding:
     return Finding(QUIETEST, QUIETEST_METRIC, at.value, 1.0, words, details, at.low, at.high)
 
 
-def _percent(at: Estimate) -> str:
+def _percent(at: IntervalEstimate) -> str:
     return f"{at.value:.1%} ({at.low:.1%} to {at.high:.1%})"

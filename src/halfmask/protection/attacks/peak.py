@@ -16,7 +16,7 @@ from halfmask.arrays import BoolArray, FloatArray
 from halfmask.protection.attacks.finding import Finding, not_applicable
 from halfmask.protection.attacks.intervals import share
 from halfmask.protection.attacks.known_users import Seen, cell_ratios, mean_of
-from halfmask.protection.attacks.report_channel import cells_of
+from halfmask.protection.attacks.report_channel import cell_numbers
 from halfmask.protection.attacks.report_days import PRESENT
 
 NAME = "peak"
@@ -57,7 +57,7 @@ def _hits(found: Seen, top: BoolArray) -> BoolArray:
     reports, cells = found.reports[:, -days:], found.cells[:, -days:]
     usual = mean_of(found.guesses, 1)
     usual = usual / np.maximum(np.abs(usual).mean(axis=1, keepdims=True), 1e-300)
-    size = cells_of(usual, np.quantile(usual, np.arange(1, SIZES) / SIZES))
+    size = cell_numbers(usual, np.quantile(usual, np.arange(1, SIZES) / SIZES))
     of_usual = np.broadcast_to(size[:, None, :], cells.shape)
     scale, hits = max(float(np.nanmax(np.abs(reports))), 1e-300), np.zeros(top.shape[:2], bool)
     for known, attacked in found.groups():

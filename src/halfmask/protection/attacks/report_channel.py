@@ -59,7 +59,7 @@ class ReadingCells:
 
     def of(self, values: FloatArray) -> Cells:
         """Return the cell of each value; `MISSING` for NaN."""
-        return cells_of(values, self.cuts)
+        return cell_numbers(values, self.cuts)
 
     @cached_property
     def centre(self) -> FloatArray:
@@ -89,14 +89,14 @@ class ReportChannel:
 
     def of(self, reports: FloatArray) -> Cells:
         """Return the cell of each report; `MISSING` for NaN. Many reports are looked up by their leading bits."""
-        return cells_of(reports, self.cuts) if reports.size < MANY else self._by_bits[leading_bits(reports)]
+        return cell_numbers(reports, self.cuts) if reports.size < MANY else self._by_bits[leading_bits(reports)]
 
     @cached_property
     def _by_bits(self) -> Cells:
         """The cell of each pattern of leading bits: a cut is moved by at most 2**-9 of its size."""
         patterns = np.arange(2**BITS, dtype=np.uint32) << (32 - BITS)
         with np.errstate(invalid="ignore"):  # some patterns are NaN
-            return cells_of(patterns.view(np.float32), self.cuts)
+            return cell_numbers(patterns.view(np.float32), self.cuts)
 
     def posterior(self, g: FloatArray) -> FloatArray:
         """Return E[g | report cell]."""
@@ -104,7 +104,7 @@ class ReportChannel:
         return np.asarray(g @ joint / np.maximum(joint.sum(axis=0), 1e-300))
 
 
-def cells_of(values: FloatArray, cuts: FloatArray) -> Cells:
+def cell_numbers(values: FloatArray, cuts: FloatArray) -> Cells:
     """Return the number of cuts below each value; `MISSING` for NaN."""
     cells = np.searchsorted(cuts, values).astype(np.int16)
     cells[np.isnan(values)] = MISSING
@@ -178,7 +178,7 @@ def _counted(
         raise ValueError("a rule has no channel of totals")
     held = np.isfinite(masked)
     width = len(cuts) + 1
-    pair = cells.of(some.series)[held].astype(np.int64) * width + cells_of(masked, cuts)[held]
+    pair = cells.of(some.series)[held].astype(np.int64) * width + cell_numbers(masked, cuts)[held]
     counts = np.bincount(pair, minlength=len(cells.share) * width).reshape(-1, width).astype(float)
     counts += counts.sum(axis=0) / counts.sum()
     return np.asarray(counts / counts.sum(axis=1, keepdims=True))
