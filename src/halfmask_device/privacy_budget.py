@@ -82,7 +82,7 @@ class Budget:
         charged: dict[tuple[str, str, str], int] = {}
         for law, count in reports.items():
             if count and not is_open(law):
-                key = _charge(law, self.change)
+                key = charge_of(law, self.change)
                 charged[key] = charged.get(key, 0) + count
         return composed_epsilon(charged, self.delta)
 
@@ -102,7 +102,7 @@ class Budget:
 @lru_cache(maxsize=1024)
 def is_open(law: str) -> bool:
     """Return whether a report by this law has an infinite epsilon, as with ``none`` and with bounded noise."""
-    return composed_epsilon({_charge(law, None): 1}, 0.5) == math.inf
+    return composed_epsilon({charge_of(law, None): 1}, 0.5) == math.inf
 
 
 @lru_cache(maxsize=1024)
@@ -112,7 +112,7 @@ def trust_of(law: str) -> Trust:
 
 
 @lru_cache(maxsize=1024)
-def _charge(law: str, change: str | None) -> tuple[str, str, str]:
+def charge_of(law: str, change: str | None) -> tuple[str, str, str]:
     """Return setting, step and change of a law ``setting@step,low,high``; without a change it is high - low."""
     setting, _, lattice = law.rpartition("@")
     step, low, high = lattice.split(",")

@@ -1,33 +1,45 @@
-"""The privacy ledger of a device: a bound on epsilon of its reports so far, over all campaigns."""
+"""The privacy ledger of a device: a bound on epsilon of its reports so far, over all campaigns.
 
+A report of a total counts on the day (in UTC) on which its period begins. How many readings it has is not stored, so a
+change of all its readings is bounded by a change of the total by anything within its range.
+"""
+
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from halfmask_device.device_state import State
-from halfmask_device.epsilon_bound import epsilon_of, per_unit
+from halfmask_device.epsilon_bound import composed_epsilon, epsilon_of, per_unit
 from halfmask_device.errors import OptionError
-from halfmask_device.privacy_budget import window_of
+from halfmask_device.privacy_budget import charge_of, window_of
+from halfmask_device.setting import READING, DeviceSetting
 
 WINDOWS = ("day", "week", "month")
 Counts = dict[tuple[str, str], int]
 """Number of reports by setting and step."""
+Charge = tuple[str, str, str]
+"""Setting, step and change of a report."""
 
 
 @dataclass(frozen=True)
 class Entry:
     """The spending of one window, a day, week or month. Change and delta are those of the `Ledger`.
 
-    ``epsilon``  bound for a change of every reading in the window
+    ``epsilon``  bound for a change of every reading in the window; totals change by anything within their range
+    ``whole``    bound for a change of every reading, or total, by anything within its range
     ``one``      bound for a change of one reading only, as if all settings and revisions of its day concerned it
-    ``unit``     pure epsilon per unit of change in every reading
+    ``unit``     pure epsilon per unit of change in every reading, or total
+    ``totals``   number of reports that are of totals
     """
 
     window: str
     reports: int
     revisions: int
     epsilon: float
+    whole: float
     one: float
     unit: float
+    totals: int
 
 
 @dataclass(frozen=True)
@@ -67,7 +79,16 @@ def _entry(name: str, rows: list[tuple[int, str, int, int]], change: str, delta:
     counts = _counted((law, reports) for _, law, reports, _ in rows)
     revisions = sum(row[3] for row in rows)
     one = max((epsilon_of(each, change, delta) for each in _observations(rows)), default=0.0)
-    return Entry(name, sum(counts.values()), revisions, epsilon_of(counts, change, delta), one, per_unit(counts))
+    whole, every, totals = Counter[Charge](), Counter[Charge](), 0
+    for _, law, reports, _ in rows:
+        of_total = DeviceSetting.parse(law.rpartition("@")[0]).release != READING
+        whole[charge_of(law, None)] += reports
+        every[charge_of(law, None if of_total else change)] += reports
+        totals += reports if of_total else 0
+    return Entry(
+        name, sum(counts.values()), revisions, composed_epsilon(every, delta), composed_epsilon(whole, delta), one,
+        per_unit(counts), totals,
+    )  # fmt: skip
 
 
 def _observations(rows: list[tuple[int, str, int, int]]) -> Iterable[Counts]:

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 import halfmask
-from halfmask_device import Producer, period_totals
+from halfmask_device import Producer, period_totals, read_ledger
 from halfmask_device.campaign_calendar import Calendar
+from halfmask_device.epsilon_bound import composed_epsilon
 from halfmask_device.errors import ReadingError
 from halfmask_device.instants import HOUR, MINUTE, instant_text
 from halfmask_device.lattice import Lattice, exact_reading
@@ -428,3 +429,23 @@ def test_an_array_and_a_single_reading_have_no_period(tmp_path: Path, more: dict
     with refused("setting.release"):
         Producer("laplace:2.5@total", Lattice("0.1", "0", "40"), tmp_path / "state")
     assert not (tmp_path / "state").exists()
+
+
+def test_the_ledger_bounds_a_change_of_the_total_and_of_one_reading(world: World, tmp_path: Path) -> None:
+    """Laplace noise of 10 on a range of 40: epsilon 4 for any total, and 0.1 for a reading that changes by 1."""
+    menu = {"settings": [{"id": "A", "setting": "laplace:10@total"}]}
+    sharer, _, _ = joined(tmp_path / "state", world, "A", menu=menu, rewards={}, grace_minutes=10_000)
+    sharer.put([(instant_text(BEGINS + n * 30 * MINUTE), "0.3") for n in range(96)])
+    world.clock.now = BEGINS + 48 * HOUR
+    assert sharer.send().outcomes == {"accepted": 2}
+    ledger = read_ledger(sharer.state, "1")
+    assert [(each.window, each.reports, each.totals) for each in ledger.days] == [(DAY, 1, 1), ("2026-11-16", 1, 1)]
+    for day in ledger.days:
+        assert (day.whole, day.epsilon, day.one) == pytest.approx((4, 4, 0.1))
+    assert ledger.total.whole == pytest.approx(8)
+    assert ledger.total.one == pytest.approx(0.1)
+    assert composed_epsilon({("laplace:10", "0.1", "40"): 2}, 1e-6) == pytest.approx(8)
+    spent = sharer.budgets()[0]
+    assert spent.budget.epsilon_of({"laplace:10@total@0.1,0.0,40.0": 30}) == pytest.approx(
+        composed_epsilon({("laplace:10", "0.1", "40"): 30}, 1e-6)
+    )

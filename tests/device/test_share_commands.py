@@ -89,7 +89,7 @@ def test_a_device_joins_sends_and_leaves(address: str, tmp_path: Path) -> None:
     ledger = done("ledger", *state, "--change", "1", "--budget", "60", "--window", "week", "--then", "warn")
     assert ledger.startswith("upper bounds on epsilon, rounded up, for a change of 1: in every reading of the window")
     total = ledger.splitlines()[-1].split()
-    assert (total[:2], total[-1]) == (["all", "25"], "50")
+    assert (total[:2], *total[-2:]) == (["all", "25"], "50", "1000")
     assert "left campaign" in done("leave", *state)
     assert "(left)" in done("status", *state)
     assert run("send", str(readings), *state).returncode == 2

@@ -80,17 +80,24 @@ def main(options: LedgerOptions) -> None:
     account = spent.account
     print(
         f"upper bounds on epsilon, rounded up, for a change of {account.change}: in every reading of the window and in "
-        f"one reading (delta {account.delta:g}), and per unit of change in every reading (delta 0):"
+        f"one reading (delta {account.delta:g}), and per unit of change in every reading (delta 0); whole range: for a "
+        f"change of every reading by anything within its range (delta {account.delta:g}):"
     )
     entries = [each for kind in (account.days, account.weeks, account.months) for each in kind[-SHOWN:]]
-    heads = ["window", "reports", "revised", "epsilon", "one reading", "pure, per unit"]
+    heads = ["window", "reports", "revised", "epsilon", "one reading", "pure, per unit", "whole range"]
     print_rows([heads, *map(_cells, [*entries, account.total])])
     for trust, budget in spent.budgets.items():
         if budget.kept:
             note(f"budget of {KINDS[trust]}: {budget.words()}; then: {budget.then}")
+    if account.total.totals:
+        note(
+            f"{account.total.totals} report(s) are of totals: for 'every reading' read the period's total, which may "
+            "change by anything within its range; a change of one reading changes it by as much; each counts on the "
+            "day its period begins"
+        )
     note("bounds add up Renyi divergences or pure epsilons; they count what this folder remembers")
 
 
 def _cells(entry: Entry) -> list[str]:
-    bounds = upwards(entry.epsilon), upwards(entry.one), upwards(entry.unit, 4)
+    bounds = upwards(entry.epsilon), upwards(entry.one), upwards(entry.unit, 4), upwards(entry.whole)
     return [entry.window, str(entry.reports), str(entry.revisions), *bounds]
