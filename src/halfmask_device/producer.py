@@ -137,7 +137,7 @@ class Producer:
 REFUSALS = {
     "revision": "another value was reported for this time already, and the first report stands (was a clock set back, "
     "or a sensor not named?); `revise` reports this one too, which is one more observation of the true value",
-    "budget": "the budget is spent for this window ('halfmask ledger' shows it)",
+    "budget": "the budget is spent for this window: a larger `budget` of 'halfmask ledger' reports it",
 }
 STOPPED = ": readings before this one are reported, this one and those after it are not"
 
