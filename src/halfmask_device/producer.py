@@ -35,13 +35,13 @@ class Producer:
     under an earlier setting keeps that report, because the memory knows it. A revised value gets new noise, which is
     one more observation of the true value.
 
-    ``Producer(campaign, token)``, with the address of a campaign and its token as texts, returns a `sharing.Member`
-    instead, which also queues, sends and waits for receipts.
+    ``Producer(campaign, token)``, with the address of a campaign and its token as texts, returns a
+    `campaign_member.Member` instead, which also queues, sends and waits for receipts.
     """
 
     def __new__(cls, setting: str, lattice: "Lattice | str", *more: Any, **options: Any) -> Any:
         if isinstance(lattice, str):
-            from halfmask_device.sharing import Member
+            from halfmask_device.campaign_member import Member
 
             return Member(setting, lattice, *more, **options)
         return super().__new__(cls)
