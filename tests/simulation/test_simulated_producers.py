@@ -22,7 +22,9 @@ def producer(
 ) -> SimulatedProducer:
     """One who shares without noise, so that what is published is what it counts."""
     lattice = Lattice(*(CAMPAIGN["lattice"][name] for name in ("step", "low", "high")))
-    menu: Any = SimpleNamespace(settings=[SimpleNamespace(id="N", setting="none", privacy=Score(0.0, 0.0))])
+    menu: Any = SimpleNamespace(
+        release="reading", settings=[SimpleNamespace(id="N", setting="none", privacy=Score(0.0, 0.0))]
+    )
     choices = ChoiceModel(100.0, 0.0, 1.0)
     inputs = Inputs(menu, [[READINGS] * days], choices, behaviour, liars, 0, 0, lattice, "kWh", 1)
     return SimulatedProducer(Makings(inputs, "http://service", campaign, folder), 0, link(world))

@@ -11,7 +11,7 @@ from halfmask_device.consent import LEAST_PRODUCERS, Consent, level_words
 from halfmask_device.level_epsilon import CampaignLevel
 from halfmask_device.membership import Membership, levels
 from halfmask_device.protocol import CampaignTerms
-from halfmask_device.setting import DeviceSetting
+from halfmask_device.setting import TOTAL, DeviceSetting
 
 
 class Join(OfDevice):
@@ -76,8 +76,16 @@ def main(options: Join) -> None:
     terms = CampaignTerms.read(offer)
     print(f"joined campaign {member.campaign} by setting {member.setting} ({'; '.join(levels(terms)[member.setting])})")
     note(f"purpose: {offer.get('purpose')}; published from {offer.get('least_producers')} producers on")
-    if DeviceSetting.parse(terms.menu[member.setting]).text == "none":
-        note(f"setting {member.setting} is 'none': readings are sent as they are, without a mask")
+    totals = terms.release == TOTAL
+    if DeviceSetting.parse(terms.menu[member.setting]).mechanism == "none":
+        what = "totals" if totals else "readings"
+        note(f"setting {member.setting} is 'none': {what} are sent as they are, without a mask")
+    if totals:
+        period = terms.period.replace("_", " ")
+        note(
+            f"one report per {period}: its readings are kept on this device until the {period} has ended, added up, "
+            "masked as one number and erased"
+        )
     sharer = Sharer(options.state, create=False)
     level, seen = CampaignLevel.of(terms, member.setting), sharer.readings_seen()
     note(f"a whole day by this level: {level_words([level], seen, 'day')}")

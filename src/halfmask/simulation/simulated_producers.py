@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +19,10 @@ from halfmask.rewards.choice_model import ChoiceModel
 from halfmask.streams import stream
 from halfmask_device.consent import Consent
 from halfmask_device.http_client import Answer, ServiceClient, Transport
+from halfmask_device.instants import DAY, MINUTE, instant_text
 from halfmask_device.lattice import Lattice
+from halfmask_device.protocol import read_instant
+from halfmask_device.setting import TOTAL
 from halfmask_device.sharing import Sharer
 
 STAY_OUT = ""
@@ -86,6 +90,13 @@ class Makings:
         return [replace(self, world=world, first=first) for world, first in parts]
 
 
+class SimulatedDevice(Sharer):
+    """A device that keeps its keys: erasing them writes to the disk, and what it protects is not part of the model."""
+
+    def erase_keys(self) -> None:
+        return None
+
+
 class SimulatedProducer:
     """One producer, by its number: its wishes, its readings, and the device that shares them.
 
@@ -112,12 +123,18 @@ class SimulatedProducer:
         self.kept_back: dict[int, list[tuple[str, int]]] = {}
         self.lies: dict[tuple[str, int], str] = {}
         self.last = 0
+        self.totals, self.start = world.menu.release == TOTAL, read_instant(f"{world.first_day.isoformat()}T00:00:00Z")
 
     @cached_property
     def sharer(self) -> Sharer:
-        sharer = Sharer(self.folder, self._service, clock=lambda: 0.0)  # its days are not those of the calendar
+        sharer = SimulatedDevice(self.folder, self._service, clock=lambda: self.now / 1e6)
         sharer.state.fleeting()
         return sharer
+
+    @property
+    def now(self) -> int:
+        """Return the instant of the device's clock: soon after the end of the last day that it shared."""
+        return self.start + (self.last + 1) * DAY + MINUTE
 
     def _service(self, address: str) -> ServiceClient:
         """Return a client that retries at once, or when the service says.
@@ -168,7 +185,7 @@ class SimulatedProducer:
             if self.liar:
                 self._lie(day, readings)
                 return
-            self.kept_back[day] = self._in_steps(readings)
+            self.kept_back[day] = self._in_steps(day, readings)
             self.sharer.put(readings)
         if self.kept_back and self.rng.random() >= self.behaviour.offline:
             self.catch_up()
@@ -177,21 +194,28 @@ class SimulatedProducer:
         """Send the queue, and add the accepted readings to the truth.
 
         A reading counts once its report is accepted, and never if the report is refused as too late. If the device has
-        no receipt yet, the reading is kept for the next call.
+        no receipt yet, or has not masked the day's total, the reading is kept for the next call.
         """
         if not self.kept_back:
             return
         sent = self.sharer.send()
-        whole = not sent.waiting and sent.outcomes.keys() <= TAKEN
+        whole = not sent.waiting and sent.outcomes.keys() <= TAKEN and not self.totals
         fates = {} if whole else self._fates()
         for day, readings in self.kept_back.items():
             taken = [steps for time, steps in readings if whole or fates.get(time) in TAKEN]
             self.truth[day] = self.truth.get(day, 0) + sum(taken)
-        waiting = {} if whole else {time for time, fate in fates.items() if fate is None}
-        kept = {day: [each for each in own if each[0] in waiting] for day, own in self.kept_back.items()}
+        unmasked = None if self.totals else "unknown"
+        kept = {
+            day: [each for each in own if not whole and fates.get(each[0], unmasked) is None]
+            for day, own in self.kept_back.items()
+        }
         self.kept_back = {day: own for day, own in kept.items() if own}
 
-    def _in_steps(self, readings: Sequence[tuple[str, str]]) -> list[tuple[str, int]]:
+    def _in_steps(self, day: int, readings: Sequence[tuple[str, str]]) -> list[tuple[str, int]]:
+        """Return what is reported of a day, unmasked: each reading, or the day's total at its first instant."""
+        if self.totals:
+            total = self.lattice.nearest(sum((Fraction(value) for _, value in readings), Fraction(0)))
+            return [(instant_text(self.start + day * DAY), total)] if readings else []
         return [(time, self.lattice.steps(value, "a reading") or 0) for time, value in readings]
 
     def _fates(self) -> dict[str, str | None]:
@@ -202,9 +226,10 @@ class SimulatedProducer:
     def _lie(self, day: int, readings: Sequence[tuple[str, str]]) -> None:
         """Claim the setting, but send one constant number all day, which noise would never give."""
         member = self.sharer.member(self.campaign)
-        reports = [{"time": time, "steps": LIE, "setting": self.setting} for time, _ in readings]
+        true = self._in_steps(day, readings)
+        reports = [{"time": time, "steps": LIE, "setting": self.setting} for time, _ in true]
         answer = self._service(self.address).ask("POST", "/v1/reports", member.token, {"reports": reports})
-        results = zip(self._in_steps(readings), answer["results"], strict=True)
+        results = zip(true, answer["results"], strict=True)
         taken = [steps for (_, steps), each in results if each["status"] in TAKEN]
         self.truth[day] = sum(taken)
         self.moved[day] = LIE * len(taken) - sum(taken)

@@ -22,9 +22,10 @@ from halfmask.simulation.simulated_service import Connections, Host
 from halfmask.simulation.simulation_result import Row, SimulationResult
 from halfmask.streams import stream
 from halfmask_device.http_client import ServiceClient
+from halfmask_device.instants import DAY, MINUTE
 from halfmask_device.protocol import read_instant
+from halfmask_device.setting import TOTAL
 
-DAY, MINUTE = 86_400_000_000, 60_000_000
 GRACE_DAYS = 3
 LEARN_EVERY = 5
 ENTRIES = 10_000
@@ -46,11 +47,11 @@ class Simulation:
         self.world, self.host, self.folder, self.watch, self.processes = world, host, folder, watch, processes
         self.days = min(map(len, world.readings))
         self.start = read_instant(f"{world.first_day.isoformat()}T00:00:00Z")
-        self.ids = world.menu.ids
+        self.ids, self.totals = world.menu.ids, world.menu.release == TOTAL
         self.connections = Connections()
         self.service = ServiceClient(host.address, self.connections)
         self.consumer_token, self.campaign = self._open()
-        reports = float(np.mean([len(day) for user in world.readings for day in user]))
+        reports = 1.0 if self.totals else float(np.mean([len(day) for user in world.readings for day in user]))
         variance = np.array([(each.noise_std or 0.0) ** 2 for each in world.menu.settings])
         self.consumer = SimulatedConsumer(
             self.ids,
@@ -70,8 +71,13 @@ class Simulation:
         self.crowds: list[Ask] = []
 
     def _size(self) -> float:
-        """Return the mean |s| over some producers. A real consumer would take it from a profile."""
+        """Return the mean |s| of readings, or of days, over some producers.
+
+        A real consumer would take it from a profile.
+        """
         drawn = self.world.readings[:: max(1, len(self.world.readings) // 50)]
+        if self.totals:
+            return float(np.mean([abs(sum(float(v) for _, v in day)) for user in drawn for day in user if day]))
         return float(np.mean([abs(float(v)) for user in drawn for day in user for _, v in day]))
 
     def _every(self) -> int | None:
@@ -106,8 +112,11 @@ class Simulation:
             "budget": world.budget,
             "least_producers": 20,
             "keep_reports": "always",
-            "every_minutes": self._every(),
+            "every_minutes": None if self.totals else self._every(),
         }
+        if self.totals:
+            counts = [len(day) for user in world.readings for day in user if day]
+            terms |= {"release": TOTAL, "readings_expected": round(float(np.median(counts)))}
         return str(token), str(self.service.ask("POST", "/v1/campaigns", token, terms)["campaign"])
 
     async def run(self) -> SimulationResult:
