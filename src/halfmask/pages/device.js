@@ -111,6 +111,7 @@ const reduced = (n, d) => {
   return [n / common, d / common];
 };
 const divided = ([a, b], [c, d]) => reduced(a * d, b * c);
+const plus = ([a, b], [c, d]) => reduced(a * d + c * b, b * d);
 const times = ([a, b], [c, d]) => reduced(a * c, b * d);
 const floorDivide = (a, b) => (a >= 0n || a % b === 0n ? a / b : a / b - 1n);
 const lcm = (a, b) => (a / gcd(a, b)) * b;
@@ -133,7 +134,14 @@ export class Lattice {
   }
   /** A reading in steps: the nearest lattice point, halves upwards, held within the range. */
   steps(value) {
-    const [n, d] = divided(fraction(String(value)), this.step);
+    return this.nearest(fraction(String(value)));
+  }
+  /** The total of a period's readings in steps: added up exactly, and only then rounded and held within the range. */
+  total(values) {
+    return this.nearest(values.map((value) => fraction(String(value))).reduce(plus, [0n, 1n]));
+  }
+  nearest(number) {
+    const [n, d] = divided(number, this.step);
     const nearest = floorDivide(2n * n + d, 2n * d);
     return nearest < this.low ? this.low : nearest > this.high ? this.high : nearest;
   }
@@ -393,9 +401,11 @@ function wideLogistic(source, scale) {
 const WIDE = 4096n;
 const laws = new Map();
 
-/** Draws k of a setting like laplace:0.5 on a step: a function of a source of bits. */
+/** Draws k of a setting like laplace:0.5 or laplace:2.5@total on a step: a function of a source of bits. */
 export function law(setting, step) {
-  const [name, numbers = ""] = setting.split(":");
+  const [written, release = "reading"] = setting.split("@");
+  if (!["reading", "total"].includes(release)) throw new RangeError("a device alone masks readings and totals");
+  const [name, numbers = ""] = written.split(":");
   const p = numbers ? numbers.split(",").map(fraction) : [];
   const scale = p.length ? divided(p[0], step) : null;
   const wide = scale && scale[0] > WIDE * scale[1];
@@ -448,7 +458,11 @@ function gaussianGuess(below, s) {
   };
 }
 
-/** The report of one reading, in steps. `time` is in its one spelling (2026-01-01T00:30:00+00:00), `key` its day's. */
+/**
+ * The report of one reading, in steps. `time` is in its one spelling (2026-01-01T00:30:00+00:00), `key` its day's.
+ * A total (a setting that ends in @total) is masked like a reading: `steps` is `Lattice.total` of the period's readings,
+ * `time` the first instants of this period and of the next one, with a slash between, and `key` that of the first one's day.
+ */
 export function report(setting, lattice, { sensor = "", time, key, steps }) {
   const name = `${setting}@${lattice.texts.join(",")}`;
   if (!laws.has(name)) laws.set(name, law(setting, lattice.step));

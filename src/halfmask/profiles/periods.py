@@ -16,7 +16,9 @@ DAY = 86_400 * SECOND
 WEEK = 7 * DAY
 MONDAY = -3 * DAY  # 1970-01-01 was a Thursday
 
-NAMES = {"hour": "1h", "day": "1d", "week": "1w", "month": "month", "year": "year"}
+SHORT = {"quarter_hour": "15m", "half_hour": "30m", "hour": "1h"}
+NAMES = {**SHORT, "day": "1d", "week": "1w", "month": "month", "year": "year"}
+"""Names of periods, which are those of campaigns too."""
 UNITS = {"s": SECOND, "m": 60 * SECOND, "min": 60 * SECOND, "h": 3600 * SECOND, "d": DAY, "w": WEEK}
 CALENDAR = {"month": "M", "year": "Y"}
 
@@ -37,14 +39,14 @@ class Period:
 
     @classmethod
     def parse(cls, text: str) -> "Period":
-        """Read ``hour``, ``day``, ``week``, ``month``, ``year``, or a number with a unit: ``30m``, ``6h``."""
+        """Read a name such as ``half_hour``, ``day`` or ``month``, or a number with a unit: ``30m``, ``6h``."""
         plain = text.strip().lower()
         if plain in CALENDAR:
             return cls(plain, DAY, 0, CALENDAR[plain])
         found = re.fullmatch(r"(\d+)\s*(s|m|min|h|d|w)", NAMES.get(plain, plain))
         if not found or int(found[1]) < 1:
             raise OptionError(
-                f"period '{text}' is not a length of time: use hour, day, week, month, year or a number with a unit "
+                f"period '{text}' is not a length of time: use {', '.join(NAMES)} or a number with a unit "
                 "(30m, 15min, 6h, 2d)",
                 field="period",
             )
