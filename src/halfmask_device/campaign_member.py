@@ -46,9 +46,9 @@ class Member:
     def reports(self, readings: Iterable[tuple[str, Value]]) -> Queued:
         return self.sharer.put(readings)
 
-    def send(self) -> Sent:
-        """Send the queued reports, and keep those without a receipt."""
-        return self.sharer.send()
+    def send(self, *, partial: bool = False) -> Sent:
+        """Send the queued reports, and keep those without a receipt; ``partial`` is that of `Sharer.send`."""
+        return self.sharer.send(partial=partial)
 
     def leave(self) -> Membership:
         return self.sharer.leave(self.membership.campaign)

@@ -24,6 +24,10 @@ from halfmask_device.report_queue import Queued, read_time
 
 MASKING = "masking"
 """The outcome of a total that is fixed and not masked yet."""
+MISSED = ""
+"""What is kept in place of the value of a reading that came too late: its owner was told. Erased values are NULL."""
+HELD = "value > ''"
+"""The condition for values that are neither erased nor missed."""
 ENOUGH = Fraction(9, 10)
 """Share of the expected readings below which nothing is reported, unless the owner allows it."""
 NEAR = Fraction(3, 2)
@@ -105,9 +109,12 @@ class CampaignTotals:
         reported = memory.execute(queue, (self._member.campaign, instant_text(span.begins))).fetchone() is not None
         new = []
         for when, number in readings:
-            if when not in kept and reported:
+            if kept.get(when) == MISSED or (when not in kept and reported):
                 queued.refused["late"] += 1
-                queued.notes.note(LATE)
+                if when not in kept:
+                    queued.notes.note(LATE)
+                    kept[when] = MISSED
+                    new.append((*key, when, MISSED))
             elif when not in kept and span.begins // DAY < self._state.secret.day:
                 queued.refused["forgotten"] += 1
             elif when not in kept:
@@ -124,7 +131,7 @@ class CampaignTotals:
         """Return the periods whose total is not masked yet, in order."""
         with self._state.memory() as memory:
             rows = memory.execute(
-                "SELECT period, count(*), max(time) FROM gathered WHERE campaign = ? AND value IS NOT NULL "
+                f"SELECT period, count(*), max(time) FROM gathered WHERE campaign = ? AND {HELD} "
                 "GROUP BY period ORDER BY period",
                 (self._member.campaign,),
             ).fetchall()
@@ -235,7 +242,7 @@ class CampaignTotals:
         """
         with self._state.memory() as memory:
             rows = memory.execute(
-                "SELECT value FROM gathered WHERE campaign = ? AND period = ? AND value IS NOT NULL",
+                f"SELECT value FROM gathered WHERE campaign = ? AND period = ? AND {HELD}",
                 (self._member.campaign, span.begins),
             ).fetchall()
         if not rows:
@@ -256,5 +263,6 @@ class CampaignTotals:
             ("" if steps is None else str(steps), setting, outcome, *row, MASKING),
         )
         memory.execute(
-            "UPDATE gathered SET value = NULL WHERE campaign = ? AND period = ?", (self._member.campaign, span.begins)
+            f"UPDATE gathered SET value = NULL WHERE campaign = ? AND period = ? AND {HELD}",
+            (self._member.campaign, span.begins),
         )

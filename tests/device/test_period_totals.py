@@ -218,6 +218,9 @@ def test_late_readings_change_nothing_and_the_owner_is_told_once(world: World, t
     before = queue(sharer)
     late = sharer.put([*half_hours(0, 1), ("2026-11-15T00:10:00Z", "3"), *half_hours(1)])
     assert (late.refused, late.gathered, len(late.notes)) == ({"late": 2}, 47, 1)
+    again = sharer.put([*half_hours(0, 1), ("2026-11-15T00:10:00Z", "3")])
+    assert (again.refused, again.notes) == ({"late": 2}, [])  # told once
+    assert sharer.gathered() == []
     assert sharer.send().outcomes == {}
     assert queue(sharer) == before
     assert sum_of(world, campaign, consumer)["estimate"] == 14.6

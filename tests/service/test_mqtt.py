@@ -24,6 +24,7 @@ from halfmask.service.storage.sql_store import StoreGoneError
 from tests.refusals import refused
 from tests.service.links import link
 from tests.service.servers import free_port, wait_for_port
+from tests.service.test_totals import TOTALS
 from tests.service.world import World, sqlite_url
 
 MOSQUITTO = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
@@ -233,6 +234,22 @@ def test_a_device_can_send_its_reports_by_mqtt(world: World, broker: str) -> Non
             transport("POST", "http://service/v1/reports", headers, body)
     finally:
         transport.close()
+
+
+def test_totals_come_by_mqtt_by_the_same_rules(world: World, broker: str) -> None:
+    campaign = world.campaign(world.consumer(), **TOTALS)
+    world.clock.set("2026-11-16T00:10:00Z")
+    producer, token = joined(world, campaign)
+    transport = MqttTransport(broker, {token: producer}, link(world))
+    days = ("2026-11-15T00:00:00Z", "2026-11-15T00:30:00Z", "2026-11-16T00:00:00Z")
+    body = json.dumps({"reports": [{"time": day, "steps": 105, "setting": "N"} for day in days]}).encode()
+    try:
+        with intake(world, broker):
+            _, _, content = transport("POST", "http://service/v1/reports", {"Authorization": f"Bearer {token}"}, body)
+    finally:
+        transport.close()
+    results = json.loads(content)["results"]
+    assert [each.get("code", each["status"]) for each in results] == ["accepted", "malformed", "future"]
 
 
 def test_the_access_list_keeps_producers_apart(world: World, tmp_path: Path) -> None:

@@ -73,6 +73,7 @@ def codes(results: list[dict[str, Any]]) -> list[str]:
         ({"time_zone": "Europe/Paris"}, "begins"),
         ({"period": "half_hour", "begins": "2026-11-15T00:15:00Z"}, "begins"),
         ({"period": "quarter_hour", "ends": "2026-11-30T00:10:00Z"}, "ends"),
+        ({"grace_minutes": 0}, "grace_minutes"),
     ],
 )
 def test_what_is_no_campaign_of_totals(world: World, changed: dict[str, Any], field: str) -> None:

@@ -74,6 +74,8 @@ MOST_MONEY = 2**53
 LATEST = 253_370_764_800_000_000
 """The beginning of the year 9999, the last year that calendars know."""
 MOST_PERIODS = 100_000
+LONGEST_GRACE = 60 * 24 * 366
+"""Most minutes of grace: a year."""
 DEFAULTS: dict[str, Any] = {
     "release": READING,
     "readings_expected": None,
@@ -212,7 +214,8 @@ def check_campaign(plain: Any) -> dict[str, Any]:
     _check_times(terms)
     check_whole(terms["least_producers"], "least_producers", 1, 10**9)
     ids = _check_menu(_as_devices_read_it(terms))
-    _check_period_bounds(terms)
+    if terms["release"] == TOTAL:
+        _check_totals(terms)
     if isinstance(made := plain["menu"].get("provenance"), dict) and "own" in made:
         raise unfit("menu", "menu holds figures that were computed from readings: offer the published menu")
     terms["rewards"] = check_rewards(terms["rewards"], ids)
@@ -266,7 +269,7 @@ def _instant(terms: Mapping[str, Any], name: str) -> Instant:
 
 def _check_times(terms: dict[str, Any]) -> None:
     begins, ends = _instant(terms, "begins"), _instant(terms, "ends")
-    check_whole(terms["grace_minutes"], "grace_minutes", 0, 60 * 24 * 366)
+    check_whole(terms["grace_minutes"], "grace_minutes", 0, LONGEST_GRACE)
     check_whole(terms["clock_skew_minutes"], "clock_skew_minutes", 0, 60 * 24)
     if terms["every_minutes"] is not None and 60 % check_whole(terms["every_minutes"], "every_minutes", 1, 60):
         raise unfit("every_minutes", "every_minutes must divide an hour, like 15, 30 or 60")
@@ -281,10 +284,14 @@ def _check_times(terms: dict[str, Any]) -> None:
         raise unfit("period", f"the campaign would have more than {MOST_PERIODS} periods: take a longer one")
 
 
-def _check_period_bounds(terms: dict[str, Any]) -> None:
-    """Refuse a campaign of totals that begins or ends within a period: its total would be cut off."""
+def _check_totals(terms: dict[str, Any]) -> None:
+    """Refuse a campaign of totals that begins or ends within a period, which would cut its total off.
+
+    Refuse one without a grace too: totals come after the end of their period, when it would be closed.
+    """
+    check_whole(terms["grace_minutes"], "grace_minutes", 1, LONGEST_GRACE)
     calendar = Calendar(terms["period"], terms["time_zone"])
-    for name in ("begins", "ends") if terms["release"] == TOTAL else ():
+    for name in ("begins", "ends"):
         if not calendar.begins_at(_instant(terms, name)):
             raise unfit(name, f"{name} must be the first instant of a {terms['period']} in {terms['time_zone']}")
 
