@@ -8,7 +8,7 @@ import pyarrow as pa
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.experiment import Experiment
 from halfmask.mechanisms.grid import grid
-from halfmask.menus.setting_protection import Question
+from halfmask.menus.question import Question
 from tests.choice.cases import GRID, as_read
 from tests.evaluation.direct_cases import Case, household
 

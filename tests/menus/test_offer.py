@@ -22,9 +22,10 @@ from halfmask.menus.menu import Menu, menu_json
 from halfmask.menus.menu_requirements import Demand
 from halfmask.menus.menu_scale import OUTSIDE
 from halfmask.menus.menu_table import protection_cells
-from halfmask.menus.offer import Offer, least_laplace, offer, offer_notes, offer_rows
+from halfmask.menus.offer import Offer, least_laplace, offer
+from halfmask.menus.offer_table import offer_notes, offer_rows
 from halfmask.menus.optimize import optimize
-from halfmask.menus.setting_protection import Question
+from halfmask.menus.question import Question
 from halfmask.menus.solve import least_noise
 from halfmask.menus.study_scores import AnyStudy
 from halfmask.menus.total_error import producers_needed, total_error, usual_error
@@ -120,9 +121,9 @@ def test_epsilon_of_another_change_is_as_the_notes_have_it(change: float) -> Non
         assert found == pytest.approx(math.ceil(change / STEP) * STEP / each.setting.parameters[0])
 
 
-def test_levels_are_named_and_lettered_from_the_lightest_up() -> None:
+def test_levels_are_named_and_numbered_from_the_lightest_up() -> None:
     found = made().menu
-    assert found.ids == ("A", "B", "C", "D", "N")
+    assert found.ids == ("L1", "L2", "L3", "L4", "N")
     assert [each.name for each in found.settings] == [
         "light blur",
         "medium blur",

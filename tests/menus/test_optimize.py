@@ -20,7 +20,7 @@ from halfmask.menus.device_refusal import refusal, takes
 from halfmask.menus.masked_range import noise_quantile, shown
 from halfmask.menus.menu_table import InWords, menu_rows, menu_words
 from halfmask.menus.optimize import optimize, pareto_front
-from halfmask.menus.setting_protection import typical_reading
+from halfmask.menus.question import typical_reading
 from halfmask.menus.total_error import total_error
 from halfmask_device.decimals import number_text
 from halfmask_device.setting import law_of

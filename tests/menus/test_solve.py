@@ -12,7 +12,7 @@ from halfmask.mechanisms.mechanism_registry import mechanism, mechanisms
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import noise_std
 from halfmask.menus.optimize import optimize
-from halfmask.menus.setting_protection import Question
+from halfmask.menus.question import Question
 from halfmask.menus.solve import Solved, least_noise, promising, strongest
 from halfmask.menus.total_error import total_error
 from halfmask.protection.best_guess import guess_error

@@ -10,7 +10,7 @@ import pytest
 from halfmask.figures.lasting_promises import LastingPromises, lasting_caption, lasting_data, lasting_plot
 from halfmask.figures.results_folder import read_inputs
 from halfmask.menus.menu import Menu
-from halfmask.menus.setting_protection import reports_a_day
+from halfmask.menus.question import reports_a_day
 from halfmask.protection.guarantees.promises import times
 from halfmask_device.decimals import SLACK
 from tests.said import incomplete, named

@@ -19,7 +19,7 @@ from halfmask.data.panel import Panel
 from halfmask.mechanisms.grid import REFERENCE
 from halfmask.mechanisms.setting import PrivacySetting, release_of
 from halfmask.menus.menu import Menu, MenuSetting
-from halfmask.menus.setting_protection import check_window, typical_reading
+from halfmask.menus.question import check_window, typical_reading
 from halfmask.profiles.periods import DAY
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.totals import released

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from halfmask.data.options import ReadOptions
     from halfmask.data.panel import Panel
     from halfmask.menus.menu import Menu
-    from halfmask.menus.setting_protection import Question
+    from halfmask.menus.question import Question
     from halfmask.profiles.build import Policies
     from halfmask.profiles.profile import Profile
 
@@ -163,7 +163,7 @@ class OfPromise(Options):
 
     def question(self, people: "Profile | None") -> "Question":
         """Return what the epsilon is about; the profile gives what is not named."""
-        from halfmask.menus.setting_protection import Question, default_question
+        from halfmask.menus.question import Question, default_question
 
         named = {name: getattr(self, name) for name in PROMISE if getattr(self, name) is not None}
         if people is not None:
@@ -171,6 +171,43 @@ class OfPromise(Options):
         if self.change is None or self.window is None:
             raise OptionError("say what the promise is about: `change` and `window`, or a profile to take them from")
         return Question(**named)
+
+
+class OfProtection(OfPromise):
+    """What is protected, and what is released.
+
+    Parameters
+    ----------
+    protect
+        What may change: reading (one reading by --change), day (each of a day's readings by --change), whole-day (a
+        day's total by anything within --low and --high), month (30 whole days) or home (all whole days). If totals
+        are of another period than a day, day and whole-day mean that period.
+    release
+        What producers send: reading (each reading, masked), total (their own total of a period, masked) or split (a
+        total that nobody can look into; its error and epsilon are computed, no service runs it yet).
+    low
+        The least total of a period that can be sent; smaller ones are raised to it.
+    high
+        The largest total of a period that can be sent; larger ones are cut to it. Publish both bounds. By default
+        they are taken from the data.
+    """
+
+    protect: Literal["reading", "day", "whole-day", "month", "home"] | None = None
+    release: Literal["reading", "total", "split"] | None = None
+    low: float | None = None
+    high: float | None = None
+
+    def question(self, people: "Profile | None") -> "Question":
+        """Return what the epsilon is about; the profile gives what is not named."""
+        if self.protect is None and self.release is None:
+            return super().question(people)
+        from halfmask.menus.question import WHOLE, question_of
+
+        protect = self.protect or "day"
+        return question_of(
+            protect, self.release or ("total" if protect in WHOLE else "reading"), people, change=self.change,
+            window=self.window, low=self.low, high=self.high, delta=self.delta, step=self.step, unit=self.unit,
+        )  # fmt: skip
 
 
 class ReadingsOptions(Options):

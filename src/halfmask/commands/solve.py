@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 
 from halfmask.commands._options import AnyMenu, AnyProfile, WholeIfAny, command
 from halfmask.commands._printing import note, print_rows
-from halfmask.commands._shared_options import OfPromise, menu_of, profile_of
+from halfmask.commands._shared_options import OfProtection, menu_of, profile_of
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
     from halfmask.menus.solve import Solved
 
 
-class Solve(OfPromise):
+class Solve(OfProtection):
     """Options of `solve`. Ask for a promise (--epsilon) or for an error (--within and --producers).
 
     Parameters

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot
 from halfmask.figures.style import line_style
 from halfmask.menus.menu import Menu
-from halfmask.menus.setting_protection import Question
+from halfmask.menus.question import Question
 from halfmask.protection.guarantees.promises import LARGE_EPSILON, Promise, promise, times
 from halfmask_device.decimals import upwards
 

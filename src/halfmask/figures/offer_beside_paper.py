@@ -7,7 +7,7 @@ from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot
 from halfmask.figures.style import PALETTE, QUIET
 from halfmask.menus.menu import Menu
 from halfmask.menus.menu_scale import score_words
-from halfmask.menus.setting_protection import Question
+from halfmask.menus.question import Question
 from halfmask_device.decimals import upwards
 
 OFFER, PAPER = "The offer", "The paper's menu"

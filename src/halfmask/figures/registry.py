@@ -36,7 +36,7 @@ from halfmask.figures.interactive import Interactive
 from halfmask.figures.plot import Plot
 from halfmask.figures.results_folder import ResultsFolder
 from halfmask.figures.style import FORMATS, Figure, inline_svgs, save
-from halfmask.menus.setting_protection import reports_a_day
+from halfmask.menus.question import reports_a_day
 from halfmask.profiles.show import picture_data
 
 Place = Literal["menu", "costs", "mixes", "protection", "pay", "data"]

@@ -18,7 +18,8 @@ from halfmask.evaluation.scores import Weights
 from halfmask.files import read_page, write_page
 from halfmask.mechanisms.setting import PrivacySetting, release_of
 from halfmask.menus.public_summary import PublicSummary
-from halfmask.menus.setting_protection import Protection, Question
+from halfmask.menus.question import KeptPromise, Question
+from halfmask.menus.setting_protection import Protection
 from halfmask.plain import from_plain, to_plain
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.totals import released
@@ -58,6 +59,7 @@ class MenuSetting:
     ``outside``     whether its errors exceed the study's largest; its scores are then cut to 0 and 1
     ``protection``  what it protects; None if not computed
     ``needed``      number of producers that keeps the offer's error of a total; None if not computed
+    ``promise``     what an offer promises with it; None in other menus
     """
 
     id: str
@@ -71,6 +73,11 @@ class MenuSetting:
     outside: bool = False
     protection: Protection | None = None
     needed: int | None = None
+    promise: KeptPromise | None = None
+
+    def derived(self) -> dict[str, str]:
+        """Return what its file holds for other readers: whether readings or totals are masked."""
+        return {"release": self.setting.release} if self.promise else {}
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from halfmask.arrays import BoolArray
 from halfmask.errors import OptionError
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.setting_protection import Question
+from halfmask.menus.question import Question
 from halfmask.menus.study_protection import StudyProtection
 from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import Evidence

@@ -6,7 +6,8 @@ from halfmask.evaluation.aggregates import noun
 from halfmask.menus.masked_range import TIMES_OUT_OF_TEN, few_steps, one_in_print, shown
 from halfmask.menus.menu import Menu, MenuSetting
 from halfmask.menus.menu_scale import score_words
-from halfmask.menus.setting_protection import NO_PROMISE, typical_reading
+from halfmask.menus.question import typical_reading
+from halfmask.menus.setting_protection import NO_PROMISE
 from halfmask.menus.total_error import crowds_of, total_error
 from halfmask.profiles.profile import Profile
 from halfmask_device.decimals import number_text, upwards

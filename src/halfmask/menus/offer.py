@@ -10,26 +10,38 @@ the error of a total within the limit: the error falls with the square root of t
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from halfmask.errors import OptionError
-from halfmask.evaluation.aggregates import averaged, noun
 from halfmask.evaluation.sampling import population
 from halfmask.mechanisms.grid import REFERENCE
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.menu import IDS, NONE_ID, Menu, MenuSetting, noise_std, none_setting
+from halfmask.menus.menu import Menu, MenuSetting, Score, noise_std, none_setting
 from halfmask.menus.menu_requirements import Demand
-from halfmask.menus.menu_scale import OUTSIDE, Placed, place
-from halfmask.menus.menu_table import protection_cells, protection_heads
+from halfmask.menus.menu_scale import Placed, place
+from halfmask.menus.offer_table import MEAN, MEDIAN
 from halfmask.menus.optimize import optimize
+from halfmask.menus.promised_levels import (
+    SIGNED,
+    best_epsilon,
+    clipping,
+    closest,
+    curve_epsilon,
+    halving,
+    promised,
+)
 from halfmask.menus.public_summary import EPSILON, public_summary
+from halfmask.menus.question import WHOLE, Question, default_question
 from halfmask.menus.recognised_share import recognised_if_known
-from halfmask.menus.setting_protection import Question, default_question, protection_of
+from halfmask.menus.setting_protection import protection_of
 from halfmask.menus.study_scores import AnyStudy
-from halfmask.menus.total_error import producers_needed, total_errors, uneven, usual_error
+from halfmask.menus.total_error import producers_needed, total_error, total_errors, uneven, usual_error
 from halfmask.profiles.profile import Profile
+from halfmask.profiles.totals import released
 from halfmask.protection.best_guess import check_varies, guess_error
 from halfmask.protection.evidence import Evidence, Population, population_of
 from halfmask_device.decimals import number_text
+from halfmask_device.setting import READING, SPLIT, TOTAL
 
 NAMES: Mapping[int, tuple[str, ...]] = {
     1: ("medium blur",),
@@ -44,13 +56,14 @@ Names describe the blur of a reading, not a strength of protection: that differs
 stated separately.
 """
 OPEN = "open"
+LEVEL = "L"
+"""Begins the ids of an offer's levels. Letters alone are those of the paper's menu."""
 LEVELS = 4
 WITHIN = 0.01
 DIGITS = 3
 MOST_TRIES = 80
-MEAN, MEDIAN = "mean", "median"
-"""The two statistics of the periods' errors, one of which decides how many producers a level needs."""
-FEW_PERIODS = "the mean is decided by a few periods with next to nothing in them, so the median decides"
+SPLIT_SCORE = Placed(Score(0.0, 0.0), Score(0.0, 0.0), outside=True, passes=True)
+"""Nobody sees a masked value of a split level, so the paper's scores say nothing about it."""
 
 
 @dataclass(frozen=True)
@@ -77,65 +90,102 @@ def offer(
     *,
     levels: int = LEVELS,
     question: Question | None = None,
+    epsilons: Sequence[float] = (),
     within: float = WITHIN,
+    producers: int | None = None,
     evidence: Evidence | None = None,
     summary_epsilon: float = EPSILON,
 ) -> Offer:
     """Return the offer for a profile.
 
-    ``study``            of the same data; gives the scale of the paper's scores
+    ``study``            of the same data and the same release; gives the scale of the paper's scores
     ``levels``           number of levels besides "none"
-    ``question``         change and window that the guarantees are for
+    ``question``         what the promises are about; by default a typical reading's size in every reading of a day
+    ``epsilons``         epsilon of each level. Without them, levels of readings have equal steps of the guess error,
+                         and other levels follow from ``within`` and ``producers`` (see `promised_levels`)
     ``within``           largest error that a period's total may have
+    ``producers``        number of producers of that total; by default all
     ``evidence``         readings, to compute the share of producers recognised from a masked day
     ``summary_epsilon``  epsilon spent on the population's summary for households (see `public_summary`)
     """
+    asked = question or default_question(profile)
+    levels = len(set(epsilons)) or levels
     if levels not in NAMES:
         raise OptionError(
             f"{levels} levels: offer 1 to {max(NAMES)}, so that people can tell them apart", kind="levels"
         )
     if not 0 < within < 1:
         raise OptionError(f"an error of {within:g} is not between 0 and 1: give one like 0.01, or 1%", kind="within")
+    crowd = population(profile) if producers is None else producers
+    if crowd < 1:
+        raise OptionError(f"{crowd} producers have no total: give a whole number from 1 on", kind="producers")
+    base, profile = profile, released(profile, asked.release)
     people = population_of(profile)
     check_varies(people)
-    asked = question or default_question(profile)
-    guarded = optimize(study, profile=profile, question=asked, require=(Demand("guarantee"),))
+    guarded = optimize(study, profile=profile, question=asked.per_report, require=(Demand("guarantee"),))
     paper = guarded.menu
     paper.check_data(profile)
-    targets = [(number + 1) / (levels + 1) for number in range(levels)]
-    settings = [least_laplace(target, people, asked) for target in targets]
+    if by_guess := not (epsilons or asked.release != READING or asked.protect in WHOLE):
+        targets = [(number + 1) / (levels + 1) for number in range(levels)]
+        settings = [least_laplace(target, people, asked) for target in targets]
+    else:
+        wanted = epsilons or halving(best_epsilon(asked, profile, within, crowd), levels)
+        targets = [(number + 1) / (levels + 1) for number in range(levels)]
+        settings = promised(asked, wanted)
     _check_apart(settings, people, asked)
-    placed = place(settings, profile, paper)
-    *named, unmasked = recognised_if_known(evidence, (*settings, PrivacySetting("none")))
+    placed = {} if asked.release == SPLIT else place(settings, profile, paper)
+    known = evidence if asked.release == READING else None
+    *named, unmasked = recognised_if_known(known, (*settings, PrivacySetting("none")))
     scaled = paper.provenance.get("error") == "scaled"
     decides = MEDIAN if uneven(profile, settings[0], scaled=scaled, step=asked.step) else MEAN
     entries = [
         _level(
-            number, targets, setting, placed[setting], named[number], (profile, people, asked, within, scaled, decides)
+            number, targets, setting, placed.get(setting, SPLIT_SCORE), named[number],
+            (profile, people, asked, within, scaled, decides, crowd),
         )
         for number, setting in enumerate(settings)
-    ]
-    shown = replace(protection_of(PrivacySetting("none"), people, asked), recognised=unmasked)
-    open_ = replace(none_setting(), name=OPEN, protection=shown)
+    ]  # fmt: skip
+    unmasked_setting = PrivacySetting("none", release=TOTAL if asked.release == SPLIT else asked.release)
+    shown = replace(protection_of(unmasked_setting, people, asked), recognised=unmasked)
+    open_ = replace(
+        none_setting(), setting=unmasked_setting, name=OPEN, protection=shown, promise=asked.promise(unmasked_setting)
+    )
     cost = guarded.costs.largest if guarded.costs else None
-    made = {
+    made: dict[str, Any] = {
         "step": 1 / (levels + 1),
         "within": within,
-        "producers": population(profile),
+        "producers": crowd,
         "guarantee_costs": cost,
         "decides": decides,
     }
+    if asked.release != READING:
+        made["clipping"] = vars(clipping(base, asked.low, asked.high))
+        made["curve"] = curve_epsilon(asked, base, within)
+    if not by_guess:
+        made["closest"] = _closest(base, asked, within, crowd, entries, scaled=scaled)
     kept = {name: value for name, value in paper.provenance.items() if name not in ("require", "bins")}
     menu = Menu(
         settings=(*entries, open_),
         normalisers=paper.normalisers,
         weights=paper.weights,
         constraints=paper.constraints,
-        provenance={**kept, "by": "guess", "bins": levels, "offer": made},
+        provenance={**kept, "by": "guess" if by_guess else "promise", "bins": levels, "offer": made},
         question=asked,
-        public=public_summary(profile, summary_epsilon),
+        public=public_summary(base, summary_epsilon),
     )
-    return Offer(menu, optimize(study, profile=profile, question=asked).menu, cost)
+    return Offer(menu, optimize(study, profile=profile, question=asked.per_report).menu, cost)
+
+
+def _closest(
+    profile: Profile, question: Question, within: float, producers: int, entries: Sequence[MenuSetting], *, scaled: bool
+) -> dict[str, float | int | None] | None:
+    """Return what comes closest if no level has both the wanted error and an epsilon of at most `SIGNED`; else None."""
+    last = entries[-1]
+    strong = last.promise is not None and (last.promise.epsilon or math.inf) <= SIGNED
+    if question.release == SPLIT or (strong and last.needed is not None and last.needed <= producers):
+        return None
+    wanted = last.promise.epsilon if strong and last.promise and last.promise.epsilon else SIGNED
+    return dict(vars(closest(question, profile, within, producers, wanted, scaled=scaled)))
 
 
 def least_laplace(target: float, people: Population, question: Question) -> PrivacySetting:
@@ -186,17 +236,20 @@ def _level(
     setting: PrivacySetting,
     placed: Placed,
     recognised: float | None,
-    of: tuple[Profile, Population, Question, float, bool, str],
+    of: tuple[Profile, Population, Question, float, bool, str, int],
 ) -> MenuSetting:
-    profile, people, question, within, scaled, decides = of
+    profile, people, question, within, scaled, decides, crowd = of
+    errors = total_errors(profile, setting, scaled=scaled, step=question.step)
+    if (own := total_error(profile, setting, crowd, scaled=scaled, step=question.step)) is not None:
+        errors[crowd] = own
     protection = replace(
         protection_of(setting, people, question),
-        errors=total_errors(profile, setting, scaled=scaled, step=question.step),
+        errors=errors,
         usual=usual_error(profile, setting, population(profile), scaled=scaled, step=question.step),
         recognised=recognised,
     )
     return MenuSetting(
-        id=IDS[number],
+        id=f"{LEVEL}{number + 1}",
         setting=setting,
         bin=(round(targets[number], 12), round((*targets, 1.0)[number + 1], 12)),
         privacy=placed.privacy,
@@ -206,77 +259,6 @@ def _level(
         name=NAMES[len(targets)][number],
         outside=placed.outside,
         protection=protection,
+        promise=question.promise(setting),
         needed=producers_needed(profile, setting, within, usual=decides == MEDIAN, scaled=scaled, step=question.step),
     )
-
-
-def offer_rows(menu: Menu) -> list[list[str]]:
-    """Return an offer as a table, headings first."""
-    first = next((each.protection for each in menu.settings if each.protection), None)
-    crowds = list(first.errors) if first else []
-    head = ["id", "level", "setting", *protection_heads(menu)]
-    rows = [[*head, *(f"{users:,}" for users in crowds), "needs", "privacy", "utility"]]
-    for each in menu.settings:
-        errors = each.protection.errors if each.protection else {}
-        row = [each.id, each.name, str(each.setting), *protection_cells(menu, each)]
-        row += [f"{errors.get(users, 0.0):.2%}" for users in crowds]
-        row.append("-" if each.needed is None else f"{each.needed:,}")
-        row += [OUTSIDE] * 2 if each.outside else [f"{each.privacy.median:.2f}", f"{each.utility.median:.2f}"]
-        rows.append(row)
-    return rows
-
-
-def offer_notes(menu: Menu) -> list[str]:
-    """Return notes that explain the offer's columns, and name the levels that need more producers than there are."""
-    asked, made = menu.question, menu.provenance.get("offer", {})
-    what = noun(menu.provenance.get("aggregate", "sum"))
-    notes = averaged(menu.provenance)
-    if asked:
-        notes.append(
-            f"epsilon: for a change of up to {asked.size} in one reading, at delta 0; for another change it is "
-            f"{asked.in_steps()}, over b of laplace:b; of {asked.window:,}: {asked.words()}"
-        )
-        notes.append(f"{asked.drawn()}; `step` names another")
-        notes += [told for each in menu.settings if (told := asked.objection(each.setting))]
-    if made:
-        notes.append(
-            "guess: the best guess of a reading from its report errs by this share of guessing without a report; the "
-            f"levels have at least {', '.join(f'{each.bin[0]:.0%}' for each in menu.settings if each.id != NONE_ID)}"
-        )
-        if any(each.protection and each.protection.recognised is not None for each in menu.settings):
-            notes.append("recognised: share of producers named from one masked day by who knows their days before")
-        notes.append(
-            f"columns headed by a number: mean error of a period's {what} of that many producers; needs: producers "
-            f"for a {decider(menu)} error of {made['within']:.2%}"
-        )
-        if usual := _usual(menu):
-            notes.append(usual)
-        short = [each for each in menu.settings if each.needed is not None and each.needed > made["producers"]]
-        notes += [
-            f"{each.id} ({each.name}) needs {each.needed:,} producers for a {decider(menu)} error of "
-            f"{made['within']:.2%}: there are {made['producers']:,}"
-            for each in short
-        ]
-    return notes
-
-
-def _usual(menu: Menu) -> str:
-    """Return a sentence on the error of the median period, because one nearly empty period can decide the mean."""
-    users, what = menu.provenance["offer"]["producers"], noun(menu.provenance.get("aggregate", "sum"))
-    usual = usual_errors(menu)
-    if not usual:
-        return ""
-    why = f"; {FEW_PERIODS}" if decider(menu) == MEDIAN else ""
-    told = ", ".join(f"{name} {error:.2%}" for name, error in usual.items())
-    return f"of {users:,} producers, the expected error of the median period's {what} is: {told}{why}"
-
-
-def usual_errors(menu: Menu) -> dict[str, float]:
-    """Return by id the median over periods of the error of a total of all producers."""
-    known = {each.id: each.protection for each in menu.settings if each.protection}
-    return {name: found.usual for name, found in known.items() if found.usual is not None}
-
-
-def decider(menu: Menu) -> str:
-    """Return which statistic decides how many producers a level needs, `MEAN` or `MEDIAN`."""
-    return str(menu.provenance.get("offer", {}).get("decides", MEAN))

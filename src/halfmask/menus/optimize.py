@@ -20,8 +20,9 @@ from halfmask.menus.empty_bins import empty_bin, nothing
 from halfmask.menus.menu import IDS, Menu, MenuSetting, Score, noise_std, none_setting
 from halfmask.menus.menu_requirements import BinCost, Costs, Demand
 from halfmask.menus.privacy_axis import Axis, By, axis_of
+from halfmask.menus.question import Question, default_question
 from halfmask.menus.recognised_share import recognised_if_known
-from halfmask.menus.setting_protection import Question, default_question, protection_of
+from halfmask.menus.setting_protection import protection_of
 from halfmask.menus.study_protection import StudyProtection
 from halfmask.menus.study_scores import AnyStudy, StudyScores, opened_study, score_study
 from halfmask.menus.total_error import total_errors

@@ -22,12 +22,15 @@ from halfmask.mechanisms.mechanism_registry import mechanism, mechanisms
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, noise_std
 from halfmask.menus.menu_scale import Placed, place
-from halfmask.menus.setting_protection import NO_PROMISE, Question, known_guess
+from halfmask.menus.question import Question
+from halfmask.menus.setting_protection import NO_PROMISE, known_guess
 from halfmask.menus.total_error import total_error
 from halfmask.profiles.profile import Profile
+from halfmask.profiles.totals import released
 from halfmask.protection.evidence import population_of
 from halfmask.protection.guarantees.lattice_noise import rounded_up
 from halfmask_device.decimals import upwards
+from halfmask_device.setting import SPLIT
 
 CROWDS = (100, 1_000, 10_000)
 DIGITS = 4
@@ -55,7 +58,7 @@ def _family(name: str, deviation: float, question: Question, shape: Shape | None
     law = mechanism(name)
     if law.kind != "additive" or law.estimated or not law.proven or law.unit_parameters is None:
         return None
-    change = question.change if question.step is None else rounded_up(question.change, question.step)
+    change = question.reports[0] if question.step is None else rounded_up(question.reports[0], question.step)
     if law.shapes:
         found = law.shaped(deviation, change, law.shapes[0] if shape is None else shape)
     else:
@@ -63,9 +66,10 @@ def _family(name: str, deviation: float, question: Question, shape: Shape | None
     if law.lattice(found) is not None or not np.isinf(law.support(np.array([found]))[0]):
         return None
     if len(found) == 1:
-        return PrivacySetting(name, tuple(map(_up, found)))
+        return PrivacySetting(name, tuple(map(_up, found)), release=question.release)
     # a width as wide as the change stays as it is: of one just below, epsilon would be twice as large
-    return PrivacySetting(name, tuple(each if each == change else _digits(each) for each in found))
+    rounded = tuple(each if each == change else _digits(each) for each in found)
+    return PrivacySetting(name, rounded, release=question.release)
 
 
 def _without() -> dict[str, str]:
@@ -124,7 +128,7 @@ class Solved:
         crowds = list(self.solutions[0].errors) if self.solutions else []
         scored = any(each.placed for each in self.solutions)
         guessed = any(each.guess is not None for each in self.solutions)
-        head = ["setting", f"noise std{unit}", "epsilon", f"of {self.question.window:,}"]
+        head = ["setting", f"noise std{unit}", "epsilon", self.question.heading()]
         head += ["guess"] * guessed + ["privacy", "utility"] * scored + [f"{users:,}" for users in crowds]
         rows = [head]
         for each in self.solutions:
@@ -138,10 +142,7 @@ class Solved:
     def notes(self) -> list[str]:
         """Return notes that explain the columns."""
         asked = self.question
-        told = [
-            f"epsilon: for a change of up to {asked.size} in one reading, at delta 0; "
-            f"of {asked.window:,}: {asked.words()}"
-        ]
+        told = [f"epsilon: {asked.of_one()}, at delta 0; {asked.heading()}: {asked.words()}"]
         if any(each.reading is not None and not each.pure for each in self.solutions):
             told.append(f"* at delta {asked.delta:g}, as this noise has no epsilon at delta 0")
         if any(each.guess is not None for each in self.solutions):
@@ -157,14 +158,24 @@ class Solved:
 
 
 def least_noise(
-    epsilon: float, question: Question, *, profile: Profile | None = None, menu: Menu | None = None
+    epsilon: float,
+    question: Question,
+    *,
+    profile: Profile | None = None,
+    menu: Menu | None = None,
+    among: Sequence[str] | None = None,
 ) -> Solved:
     """Return each mechanism's setting with the least noise that keeps ``epsilon`` for the question,
     least noise first.
+
+    ``among``  the mechanisms to try; by default all that can promise an epsilon
     """
     if not 0 < epsilon < math.inf:
         raise OptionError(f"epsilon is {epsilon:g}: ask for a number above 0, like 1", kind="epsilon")
-    found = [_least(name, epsilon, question) for name in promising()]
+    names = promising() if among is None else among
+    found = [each for name in names if (each := _least(name, epsilon, question)) is not None]
+    if not found:
+        raise OptionError(f"no noise keeps epsilon {epsilon:g} {question.words()}", kind="epsilon")
     solved = _solved(question, found, profile, menu)
     return replace(solved, solutions=tuple(sorted(solved.solutions, key=lambda each: (each.noise_std, each.window))))
 
@@ -176,6 +187,7 @@ def strongest(
     profile: Profile,
     *,
     menu: Menu | None = None,
+    among: Sequence[str] | None = None,
 ) -> Solved:
     """Return each mechanism's strongest promise that keeps the error of a total of ``producers`` within ``error``.
 
@@ -185,7 +197,8 @@ def strongest(
         raise OptionError(f"an error of {error:g} is not above 0: give one like 0.01, or 1%", kind="error")
     if producers < 1:
         raise OptionError(f"{producers} producers have no total: give a whole number from 1 on", kind="producers")
-    unit = total_error(profile, PrivacySetting("gaussian", (1.0,)), producers)
+    profile = released(profile, question.release)
+    unit = total_error(profile, PrivacySetting("gaussian", (1.0,), release=question.release), producers)
     if not unit:
         raise OptionError("every period's total is zero: its error cannot be measured", kind="zeros")
 
@@ -197,28 +210,27 @@ def strongest(
         inverse = _first(error_of, error, unit / error)
         return None if inverse is None else 1 / inverse
 
-    found = [setting for name in promising() if (setting := _shaped(name, question, largest)) is not None]
+    names = promising() if among is None else among
+    found = [setting for name in names if (setting := _shaped(name, question, largest)) is not None]
     solved = _solved(question, found, profile, menu, (producers, *CROWDS))
     return replace(solved, solutions=tuple(sorted(solved.solutions, key=lambda each: (each.window, each.noise_std))))
 
 
-def _least(name: str, epsilon: float, question: Question) -> PrivacySetting:
-    """Return the setting with the least deviation that keeps epsilon."""
+def _least(name: str, epsilon: float, question: Question) -> PrivacySetting | None:
+    """Return the setting with the least deviation that keeps epsilon; None if no noise of the mechanism does."""
 
     def least(name: str, shape: Shape | None) -> float | None:
         def epsilon_of(deviation: float) -> float | None:
             setting = _family(name, deviation, question, shape)
             return None if setting is None else question.epsilon(setting)
 
-        found = _first(epsilon_of, epsilon, question.change * math.sqrt(question.window) / epsilon)
+        change, reports = question.reports
+        found = _first(epsilon_of, epsilon, change * math.sqrt(reports) / epsilon)
         if found is not None and question.step is not None and found < COARSE * question.step:
             found = _quieter(epsilon_of, epsilon, found)
         return found
 
-    best = _shaped(name, question, least)
-    if best is None:
-        raise OptionError(f"no {name} noise keeps epsilon {epsilon:g} {question.words()}", kind="epsilon")
-    return best
+    return _shaped(name, question, least)
 
 
 def _shaped(name: str, question: Question, size: Callable[[str, Shape | None], float | None]) -> PrivacySetting | None:
@@ -316,12 +328,14 @@ def _solved(
     menu: Menu | None,
     crowds: tuple[int, ...] = CROWDS,
 ) -> Solved:
+    if profile is not None:
+        profile = released(profile, question.release)
     scored = {} if profile is None or menu is None else place(settings, profile, menu)
-    people = None if profile is None else population_of(profile)
+    people = None if profile is None or question.release == SPLIT else population_of(profile)
     found = []
     for setting in settings:
         asked = question.asked(setting)
-        window = asked.epsilon_at(question.delta, question.window)
+        window = question.epsilon(setting)
         if window is None:
             continue
         errors = (

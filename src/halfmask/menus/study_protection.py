@@ -16,8 +16,8 @@ from halfmask.arrays import BoolArray, FloatArray, IntArray
 from halfmask.errors import OptionError
 from halfmask.mechanisms.mechanism_registry import mechanism
 from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.question import Question
 from halfmask.menus.recognised_share import recognised_share, recognised_shares
-from halfmask.menus.setting_protection import Question
 from halfmask.menus.study_scores import StudyScores
 from halfmask.menus.total_error import total_error
 from halfmask.profiles.profile import Profile

@@ -9,8 +9,12 @@ from halfmask.evaluation.sampling import population
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import noise_std
 from halfmask.profiles.profile import Profile
+from halfmask.profiles.totals import released
+from halfmask_device.setting import SPLIT
 
 CROWDS = (100, 1000)
+SERVICES = 2
+"""Services that add up a split total; each adds one draw of noise."""
 UNEVEN = 1.5
 """Ratio of mean to median of the periods' errors above which a few periods are said to decide the mean."""
 
@@ -21,17 +25,20 @@ def period_errors(
     """Return the expected relative error of each period's total of ``users`` users; None without a noise law or a
     total.
 
-    The error is sigma sqrt(2 n / pi) (1 - k/(24 n)) / |S|, with n readings and total S, both in proportion to the
-    users. For relative noise, n is replaced by the sum of s^2. The noise's sum is nearly normal; k, its excess
-    kurtosis, corrects periods of few readings (Edgeworth), to 2 % for one reading of Laplace noise.
+    The error is sigma sqrt(2 n / pi) (1 - k/(24 n)) / |S|, with n draws of noise and total S, both in proportion to the
+    users. A draw is added to each reading, or to each user's total. For relative noise, n is replaced by the sum of
+    s^2. A split total holds two draws, whatever the number of users. The noise's sum is nearly normal; k, its excess
+    kurtosis, corrects periods of few draws (Edgeworth), to 2 % for one draw of Laplace noise.
 
     ``scaled``  divide by the mean |S| over periods instead
     ``step``    use the sigma of the noise that a device draws on the lattice with this step
     """
     if setting.kind == "direct" or setting.inner is not None:
         return None
+    profile, share = released(profile, setting.release), users / population(profile)
     readings, total, squares = (profile.cells[..., k].sum(axis=0) for k in range(3))
-    spread = readings if setting.kind == "additive" else squares
+    draws = np.full(len(readings), SERVICES / share) if setting.release == SPLIT else readings
+    spread = draws if setting.kind == "additive" else squares
     size = np.abs(total)
     divisor = np.full(len(size), size[readings > 0].mean()) if scaled else size
     kept = (readings > 0) & (divisor > 0)
@@ -40,8 +47,7 @@ def period_errors(
     sigma = noise_std(setting, step)
     if sigma is None:
         return None
-    share = users / population(profile)
-    below = below_normal(setting, np.maximum(readings[kept] * share, 1.0))
+    below = below_normal(setting, np.maximum(draws[kept] * share, 1.0))
     return np.asarray(below * sigma * np.sqrt(2 * spread[kept] / np.pi / share) / divisor[kept])
 
 
@@ -102,12 +108,12 @@ def producers_needed(
     """Return how many producers keep the error of a total at ``within``; None without a noise law.
 
     The error is the mean over periods, or the median if ``usual``. It falls with the square root of the number of
-    producers.
+    producers, and in proportion to it if the total is split.
     """
     users, error_of = population(profile), usual_error if usual else total_error
     for _ in range(2):
         error = error_of(profile, setting, users, scaled=scaled, step=step)
         if error is None:
             return None
-        users = math.ceil(users * (error / within) ** 2)
+        users = math.ceil(users * (error / within) ** (1 if setting.release == SPLIT else 2))
     return users

@@ -11,8 +11,9 @@ from halfmask.figures.results_folder import PAPER, ResultsFolder
 from halfmask.figures.wording import in_a_list, share_text
 from halfmask.menus.menu import NONE_ID, Menu, MenuSetting, brief
 from halfmask.menus.menu_scale import score_words
-from halfmask.menus.offer import FEW_PERIODS, MEDIAN, decider, usual_errors
-from halfmask.menus.setting_protection import HIDES, NO_PROMISE, Question
+from halfmask.menus.offer_table import FEW_PERIODS, MEDIAN, decider, usual_errors
+from halfmask.menus.question import Question
+from halfmask.menus.setting_protection import HIDES, NO_PROMISE
 from halfmask.pages.page_parts import Markup, bullets, element, html_table, joined_markup, macro, paragraph
 from halfmask.profiles.quality import quality
 from halfmask_device.decimals import number_text, upwards

@@ -31,7 +31,7 @@ from halfmask.menus.menu import Menu
 from halfmask.menus.menu_scale import outside
 from halfmask.menus.menu_table import InWords
 from halfmask.menus.optimize import optimize, optimum_notes
-from halfmask.menus.setting_protection import typical_reading
+from halfmask.menus.question import typical_reading
 from halfmask.menus.total_error import CROWDS, total_error
 from halfmask.pages.explore.menu_options import MenuOptions
 from halfmask.pages.explore.view_protection import Protecting

@@ -1,0 +1,172 @@
+"""An offer as a table, and notes that explain it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from halfmask.evaluation.aggregates import averaged, noun
+from halfmask.menus.menu import NONE_ID, Menu
+from halfmask.menus.menu_scale import OUTSIDE
+from halfmask.menus.menu_table import protection_cells, protection_heads
+from halfmask.menus.question import Question
+from halfmask.menus.setting_protection import NO_PROMISE
+from halfmask_device.decimals import number_text, upwards
+from halfmask_device.setting import READING, SPLIT
+
+MEAN, MEDIAN = "mean", "median"
+"""The two statistics of the periods' errors, one of which decides how many producers a level needs."""
+FEW_PERIODS = "the mean is decided by a few periods with next to nothing in them, so the median decides"
+
+
+def offer_rows(menu: Menu) -> list[list[str]]:
+    """Return an offer as a table, headings first."""
+    if menu.provenance.get("by") == "promise" and menu.question:
+        return _promise_rows(menu, menu.question)
+    first = next((each.protection for each in menu.settings if each.protection), None)
+    crowds = list(first.errors) if first else []
+    head = ["id", "level", "setting", *protection_heads(menu)]
+    rows = [[*head, *(f"{users:,}" for users in crowds), "needs", "privacy", "utility"]]
+    for each in menu.settings:
+        errors = each.protection.errors if each.protection else {}
+        row = [each.id, each.name, str(each.setting), *protection_cells(menu, each)]
+        row += [f"{errors.get(users, 0.0):.2%}" for users in crowds]
+        row.append("-" if each.needed is None else f"{each.needed:,}")
+        row += [OUTSIDE] * 2 if each.outside else [f"{each.privacy.median:.2f}", f"{each.utility.median:.2f}"]
+        rows.append(row)
+    return rows
+
+
+def _promise_rows(menu: Menu, asked: Question) -> list[list[str]]:
+    """Return the table of levels that were chosen by their epsilon."""
+    made, month = menu.provenance["offer"], asked.month()
+    count = made["producers"]
+    rows = [
+        [
+            "id",
+            "setting",
+            f"epsilon, {asked.heading()}",
+            month.heading(),
+            f"error of {count:,}",
+            "needs",
+            "privacy",
+            "utility",
+        ]
+    ]
+    for each in menu.settings:
+        held = [None if each.setting.silent else one.epsilon(each.setting) for one in (asked, month)]
+        if each.promise is not None and not each.setting.silent:
+            held[0] = each.promise.epsilon
+        error = each.protection.errors.get(count, 0.0) if each.protection else 0.0
+        scores = [OUTSIDE] * 2 if each.outside else [f"{each.privacy.median:.2f}", f"{each.utility.median:.2f}"]
+        rows.append(
+            [
+                each.id,
+                str(each.setting),
+                *(NO_PROMISE if epsilon is None else upwards(epsilon) for epsilon in held),
+                f"{error:.2%}",
+                "-" if each.needed is None else f"{each.needed:,}",
+                *([SPLIT] * 2 if each.setting.release == SPLIT else scores),
+            ]
+        )
+    return rows
+
+
+def _promise_notes(menu: Menu, asked: Question) -> list[str]:
+    """Return what the columns of `_promise_rows` mean, and what else could be had."""
+    made, what = menu.provenance["offer"], noun(menu.provenance.get("aggregate", "sum"))
+    month, delta = asked.month(), {each.promise.delta for each in menu.settings[:-1] if each.promise}
+    at = "delta 0" if delta == {0.0} else f"delta {asked.delta:g}"
+    notes = [
+        *averaged(menu.provenance),
+        f"epsilon: for {asked.what()}, at {at}; {month.heading()}: {month.words()}",
+        f"error: mean error of a {asked.noun}'s {what} of {made['producers']:,} producers; needs: producers for a "
+        f"{decider(menu)} error of {made['within']:.2%}",
+        f"{asked.drawn()}; `step` names another",
+    ]
+    if (clipped := made.get("clipping")) is not None:
+        bounds = f"{number_text(clipped['low'])} to {number_text(clipped['high'])} {asked.unit}".strip()
+        notes.append(
+            f"totals are clipped to {bounds}: {clipped['share']:.2%} of them lie outside, and clipping changes their "
+            f"sum by {clipped['bias']:+.2%}"
+        )
+    if (near := made.get("closest")) is not None:
+        notes.append(_closest_words(near, asked, made))
+    if (curve := made.get("curve")) is not None:
+        notes.append(
+            f"a curve costs more: each of {asked.readings:,} intervals of a {asked.noun} with an error of "
+            f"{made['within']:.2%} has epsilon {upwards(curve)} {asked.words()}"
+        )
+    return notes + [told for each in menu.settings if (told := asked.objection(each.setting))]
+
+
+def _closest_words(near: Mapping[str, Any], asked: Question, made: Mapping[str, Any]) -> str:
+    """Return a sentence on what comes closest to a strong promise with a small error."""
+    count, epsilon = made["producers"], upwards(near["epsilon"])
+    told = [f"with an error of {made['within']:.2%} epsilon is {upwards(near['reached'])}"]
+    if near["error"] is not None:
+        told.append(f"epsilon {epsilon} has an error of {near['error']:.2%}, or needs {near['producers']:,} producers")
+    if near["readings"] is not None and asked.release != READING:
+        told.append(f"masked readings with that error have epsilon {upwards(near['readings'])}")
+    if near["split"] is not None:
+        told.append(f"a total split between two services has an error of {near['split']:.2%} at epsilon {epsilon}")
+    return (
+        f"epsilon {epsilon} and an error of {made['within']:.2%} cannot both be had with {count:,} producers: "
+        + "; ".join(told)
+    )
+
+
+def offer_notes(menu: Menu) -> list[str]:
+    """Return notes that explain the offer's columns, and name the levels that need more producers than there are."""
+    if menu.provenance.get("by") == "promise" and menu.question:
+        return _promise_notes(menu, menu.question)
+    asked, made = menu.question, menu.provenance.get("offer", {})
+    what = noun(menu.provenance.get("aggregate", "sum"))
+    notes = averaged(menu.provenance)
+    if asked:
+        notes.append(
+            f"epsilon: for a change of up to {asked.size} in one reading, at delta 0; for another change it is "
+            f"{asked.in_steps()}, over b of laplace:b; of {asked.window:,}: {asked.words()}"
+        )
+        notes.append(f"{asked.drawn()}; `step` names another")
+        notes += [told for each in menu.settings if (told := asked.objection(each.setting))]
+    if made:
+        notes.append(
+            "guess: the best guess of a reading from its report errs by this share of guessing without a report; the "
+            f"levels have at least {', '.join(f'{each.bin[0]:.0%}' for each in menu.settings if each.id != NONE_ID)}"
+        )
+        if any(each.protection and each.protection.recognised is not None for each in menu.settings):
+            notes.append("recognised: share of producers named from one masked day by who knows their days before")
+        notes.append(
+            f"columns headed by a number: mean error of a period's {what} of that many producers; needs: producers "
+            f"for a {decider(menu)} error of {made['within']:.2%}"
+        )
+        if usual := _usual(menu):
+            notes.append(usual)
+        short = [each for each in menu.settings if each.needed is not None and each.needed > made["producers"]]
+        notes += [
+            f"{each.id} ({each.name}) needs {each.needed:,} producers for a {decider(menu)} error of "
+            f"{made['within']:.2%}: there are {made['producers']:,}"
+            for each in short
+        ]
+    return notes
+
+
+def _usual(menu: Menu) -> str:
+    """Return a sentence on the error of the median period, because one nearly empty period can decide the mean."""
+    users, what = menu.provenance["offer"]["producers"], noun(menu.provenance.get("aggregate", "sum"))
+    usual = usual_errors(menu)
+    if not usual:
+        return ""
+    why = f"; {FEW_PERIODS}" if decider(menu) == MEDIAN else ""
+    told = ", ".join(f"{name} {error:.2%}" for name, error in usual.items())
+    return f"of {users:,} producers, the expected error of the median period's {what} is: {told}{why}"
+
+
+def usual_errors(menu: Menu) -> dict[str, float]:
+    """Return by id the median over periods of the error of a total of all producers."""
+    known = {each.id: each.protection for each in menu.settings if each.protection}
+    return {name: found.usual for name, found in known.items() if found.usual is not None}
+
+
+def decider(menu: Menu) -> str:
+    """Return which statistic decides how many producers a level needs, `MEAN` or `MEDIAN`."""
+    return str(menu.provenance.get("offer", {}).get("decides", MEAN))
