@@ -14,8 +14,8 @@ from typing import Any
 
 from halfmask.errors import OptionError
 from halfmask.evaluation.sampling import population
-from halfmask.mechanisms.grid import REFERENCE
-from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.mechanisms.grid import AUTO, REFERENCE
+from halfmask.mechanisms.setting import PrivacySetting, release_of
 from halfmask.menus.menu import Menu, MenuSetting, Score, noise_std, none_setting
 from halfmask.menus.menu_requirements import Demand
 from halfmask.menus.menu_scale import Placed, place
@@ -41,7 +41,7 @@ from halfmask.profiles.totals import released
 from halfmask.protection.best_guess import check_varies, guess_error
 from halfmask.protection.evidence import Evidence, Population, population_of
 from halfmask_device.decimals import number_text
-from halfmask_device.setting import READING, SPLIT, TOTAL
+from halfmask_device.setting import READING, SPLIT, TOTAL, suffix
 
 NAMES: Mapping[int, tuple[str, ...]] = {
     1: ("medium blur",),
@@ -125,6 +125,14 @@ def offer(
     guarded = optimize(study, profile=profile, question=asked.per_report, require=(Demand("guarantee"),))
     paper = guarded.menu
     paper.check_data(profile)
+    masked = TOTAL if asked.release == SPLIT else asked.release
+    if (made_for := release_of(each.setting for each in paper.settings)) != masked:
+        raise OptionError(
+            f"the study is of settings that mask each {made_for}, and the offer masks each {masked}: evaluate the "
+            f"grid {AUTO}{suffix(masked)}, or leave the study out",
+            kind="release",
+            field="study",
+        )
     if by_guess := not (epsilons or asked.release != READING or asked.protect in WHOLE):
         targets = [(number + 1) / (levels + 1) for number in range(levels)]
         settings = [least_laplace(target, people, asked) for target in targets]
@@ -145,11 +153,9 @@ def offer(
         )
         for number, setting in enumerate(settings)
     ]  # fmt: skip
-    unmasked_setting = PrivacySetting("none", release=TOTAL if asked.release == SPLIT else asked.release)
-    shown = replace(protection_of(unmasked_setting, people, asked), recognised=unmasked)
-    open_ = replace(
-        none_setting(), setting=unmasked_setting, name=OPEN, protection=shown, promise=asked.promise(unmasked_setting)
-    )
+    none = none_setting(masked)
+    shown = replace(protection_of(none.setting, people, asked), recognised=unmasked)
+    open_ = replace(none, name=OPEN, protection=shown, promise=asked.promise(none.setting))
     cost = guarded.costs.largest if guarded.costs else None
     made: dict[str, Any] = {
         "step": 1 / (levels + 1),
