@@ -66,9 +66,9 @@ def test_a_mix_has_the_protection_of_those_in_it() -> None:
     protect = Protecting(inputs, street().profile)
     menu = inputs.offer
     assert menu is not None
-    told = protect.mixed(menu, {"A": 0.25, "D": 0.25, "N": 0.5})
-    guesses = [menu[id].protection.guess for id in ("A", "D")]  # type: ignore[union-attr]
+    told = protect.mixed(menu, {"L1": 0.25, "L4": 0.25, "N": 0.5})
+    guesses = [menu[id].protection.guess for id in ("L1", "L4")]  # type: ignore[union-attr]
     assert f"errs by {percent(sum(filter(None, guesses)) / 4)} of guessing" in told
     assert "of 50 % of users next to nothing is hidden" in told
-    assert f"50 % of users have an epsilon, of up to {menu['A'].protection.window:.3g} {QUESTION.words()}" in told  # type: ignore[union-attr]
+    assert f"50 % of users have an epsilon, of up to {menu['L1'].protection.window:.3g} {QUESTION.words()}" in told  # type: ignore[union-attr]
     assert "Nobody has a finite epsilon" in protect.mixed(menu, {"N": 1.0})

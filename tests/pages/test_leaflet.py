@@ -190,7 +190,7 @@ def test_a_file_that_is_no_menu_is_said_to_be_none(tmp_path: Path) -> None:
 
 
 def test_the_page_can_fetch_and_send_nothing() -> None:
-    page = leaflet(offered(), rewards={"A": "1 <EUR>"})
+    page = leaflet(offered(), rewards={"L1": "1 <EUR>"})
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
     assert policy
     assert policy[1].startswith("default-src 'none'")
@@ -242,11 +242,11 @@ def test_a_household_sees_its_own_day_and_nothing_is_asked_of_the_network(tmp_pa
         page.on("console", lambda message: wrong.append(message.text))
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.goto((tmp_path / "leaflet.html").as_uri())
-        before = page.locator('[data-level="A"] .true').get_attribute("points")
+        before = page.locator('[data-level="L1"] .true').get_attribute("points")
         page.set_input_files("#own", str(tmp_path / "mine.csv"))
         page.wait_for_function("document.getElementById('own-told').textContent.includes('of your own')")
-        after = page.locator('[data-level="A"] .true').get_attribute("points")
-        seen = page.locator('[data-level="A"] .seen').get_attribute("points")
+        after = page.locator('[data-level="L1"] .true').get_attribute("points")
+        seen = page.locator('[data-level="L1"] .seen').get_attribute("points")
         open_ = page.locator('[data-level="N"] .seen').get_attribute("points")
         read = {text: page.evaluate("text => numbers(text)", text) for text in OWN}
         told = page.locator("#own-told").inner_text()

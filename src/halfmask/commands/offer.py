@@ -16,7 +16,7 @@ from halfmask.commands._options import (
     command,
 )
 from halfmask.commands._printing import bar, note, print_json, print_rows
-from halfmask.commands._shared_options import Advances, OfProtection, Writes, profile_of, reopen
+from halfmask.commands._shared_options import Advances, OfProtection, Tells, Writes, profile_of, reopen
 from halfmask.errors import OptionError
 from halfmask_device.decimals import parse_number
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from halfmask.menus.offer import Offer
 
 
-class OfferOptions(Writes, OfProtection, Advances):
+class OfferOptions(Writes, OfProtection, Tells, Advances):
     """Options of `offer`.
 
     Parameters
@@ -79,15 +79,20 @@ def offer(options: OfferOptions) -> "Offer":
     from halfmask.mechanisms.grid import AUTO
     from halfmask.menus.menu_requirements import parse_share
     from halfmask.menus.offer import offer as make_offer
+    from halfmask.menus.study_scores import study_release
     from halfmask.protection.evidence import evidence_from_panel
     from halfmask_device.setting import READING, TOTAL, suffix
 
     people = profile_of(options.profile)
     asked = options.question(people)
-    grid = AUTO + suffix(READING if asked.release == READING else TOTAL)
+    masked = READING if asked.release == READING else TOTAL
+    study = options.study
+    if study is not None and (other := study_release(study)) != masked:
+        options.say([f"the study is of settings that mask each {other}; each {masked} is evaluated afresh"])
+        study = None
     made = make_offer(
         people,
-        evaluate(people, grid=grid, advance=options.advance) if options.study is None else options.study,
+        evaluate(people, grid=AUTO + suffix(masked), advance=options.advance) if study is None else study,
         levels=options.levels,
         question=asked,
         epsilons=_epsilons(options.epsilon),
@@ -124,7 +129,7 @@ def main(options: OfferOptions, *, json: Flag = False) -> None:
     from halfmask.menus.offer_table import offer_notes, offer_rows
 
     with bar("evaluating settings", 1) as advance:
-        made = offer(replace(options, advance=advance))
+        made = offer(replace(options, advance=advance, tell=note))
     if json:
         print_json(menu_json(made.menu))
     else:

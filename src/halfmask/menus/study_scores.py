@@ -14,6 +14,7 @@ from halfmask.evaluation.metrics import LOCAL_MEAN, METRICS
 from halfmask.evaluation.scores import Constraint, Weights, normalisers, passing, privacy, utility
 from halfmask.evaluation.study import SCORES, Study, groups, read_study
 from halfmask.mechanisms.setting import PrivacySetting
+from halfmask_device.setting import split_release
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +67,12 @@ def opened_study(study: AnyStudy) -> Read:
         return study
     form = "samples" if study.scores is None else "summary"
     return study.to_arrow(), {**study.about, "form": form}
+
+
+def study_release(study: AnyStudy) -> str:
+    """Return what the settings of a study mask."""
+    table, _ = opened_study(study)
+    return split_release(table.column("setting")[0].as_py())[1]
 
 
 def score_study(
