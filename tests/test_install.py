@@ -159,7 +159,7 @@ CORE = {
     "evaluate": "evaluate x.profile -o study.parquet --grid laplace:b=0.1..2/0.2;sine:k=5,values=0|1.2 --repeats 2",
     "optimize": "optimize study.parquet -o menu.json --max-mean 1 --max-std 1",
     "offer": "offer x.profile -o offer.json --study study.parquet",
-    "compare": "compare menu.json offer.json --profile x.profile",
+    "compare": "compare menu.json menu.json --profile x.profile",
     "mix": "mix x.profile menu.json -o mix.parquet --step 0.5 --repeats 2",
     "choose": "choose menu.json --from B --delta 0.1",
     "vote": "vote offer.json --preferences ballots.csv",
@@ -201,7 +201,7 @@ def given(folder: Path) -> None:
     rng = np.random.default_rng(1)
     rows = [f"{'äö'[n % 2]};0{1 + n // 48}.01.2026 {n % 48 // 2:02}:{n % 2 * 30:02};1,5" for n in range(200)]
     (folder / "latin.csv").write_bytes("\n".join(["Zähler;Zeit;Wert", *rows]).encode("cp1252"))
-    (folder / "ballots.csv").write_text("A,B,C\nB,A,C\n")
+    (folder / "ballots.csv").write_text("L1,L2,L3\nL2,L1,L3\n")
     times = [f"2026-01-{1 + n // 48:02}T{n % 48 // 2:02}:{n % 2 * 30:02}:00Z,{0.1 + n % 7 / 10}" for n in range(336)]
     (folder / "mine.csv").write_text("\n".join(["time,value", *times]))
     (folder / "bids.csv").write_text("producer,cost\n" + "".join(f"p{n},{n + 1}\n" for n in range(20)))
@@ -360,7 +360,7 @@ def test_a_plain_installation_from_the_index_runs_the_readme(version: tuple[int,
     assert run(*pip, f"git+file://{clone}").returncode == 0
     ended = run(python, "-c", README, ROOT / "README.md")
     assert ended.returncode == 0, ended.stderr
-    assert [line.split()[0] for line in ended.stdout.splitlines()] == ["A", "B", "C", "D", "N"]
+    assert [line.split()[0] for line in ended.stdout.splitlines()] == ["L1", "L2", "L3", "L4", "N"]
     refused = run(python.with_name("halfmask"), "report", ".")
     assert refused.stderr.endswith(": pip install 'halfmask[pages]'\n")
     assert run(*pip, "halfmask[pages]").returncode == 0  # the words of the message

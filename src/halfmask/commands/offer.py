@@ -4,7 +4,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
 
 from halfmask.commands._options import (
     AnyProfile,
@@ -56,7 +58,7 @@ class OfferOptions(Writes, OfProtection, Tells, Advances):
 
     profile: AnyProfile = field(kw_only=False)
     protect: Literal["reading", "day", "whole-day", "month", "home"] = "whole-day"
-    epsilon: str | float | Sequence[float] | None = None
+    epsilon: Annotated[str | float | Sequence[float] | None, Parameter(negative="")] = None
     study: AnyStudy | None = None
     panel: AnySource | None = None
     levels: Whole = 4
