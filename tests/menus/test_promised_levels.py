@@ -14,7 +14,7 @@ from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu
 from halfmask.menus.offer import Offer, offer
 from halfmask.menus.offer_table import offer_notes, offer_rows
-from halfmask.menus.promised_levels import clipping, promised
+from halfmask.menus.promised_levels import clipping, settings_keeping
 from halfmask.menus.question import Question, periods_in, question_of, usual_bounds
 from halfmask.menus.solve import least_noise
 from halfmask.menus.study_scores import AnyStudy
@@ -174,9 +174,9 @@ def test_the_default_offer_has_just_the_wanted_error() -> None:
 def test_what_comes_closest_is_said_with_its_figures() -> None:
     near = signed().menu.provenance["offer"]["closest"]
     homes = street().profile
-    (level,) = promised(whole_day(), [near["epsilon"]])
+    (level,) = settings_keeping(whole_day(), [near["epsilon"]])
     assert near["error"] == total_error(homes, level, 200, step=STEP)
-    (split,) = promised(whole_day("split"), [near["epsilon"]])
+    (split,) = settings_keeping(whole_day("split"), [near["epsilon"]])
     assert near["split"] == total_error(homes, split, 200, step=STEP)
     assert near["split"] < near["error"] / 5
     assert total_error(homes, level, near["producers"], step=STEP) == pytest.approx(0.01, rel=0.01)

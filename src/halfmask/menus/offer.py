@@ -28,7 +28,7 @@ from halfmask.menus.promised_levels import (
     closest,
     curve_epsilon,
     halving,
-    promised,
+    settings_keeping,
 )
 from halfmask.menus.public_summary import EPSILON, public_summary
 from halfmask.menus.question import WHOLE, Question, default_question
@@ -139,7 +139,7 @@ def offer(
     else:
         wanted = epsilons or halving(best_epsilon(asked, profile, within, crowd), levels)
         targets = [(number + 1) / (levels + 1) for number in range(levels)]
-        settings = promised(asked, wanted)
+        settings = settings_keeping(asked, wanted)
     _check_apart(settings, people, asked)
     placed = {} if asked.release == SPLIT else place(settings, profile, paper)
     known = evidence if asked.release == READING else None

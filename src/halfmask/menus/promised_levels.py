@@ -58,7 +58,7 @@ def clipping(profile: Profile, low: float, high: float) -> Clipping:
     return Clipping(low, high, outside / number if number else 0.0, bias / whole if whole else 0.0)
 
 
-def promised(question: Question, epsilons: Sequence[float]) -> list[PrivacySetting]:
+def settings_keeping(question: Question, epsilons: Sequence[float]) -> list[PrivacySetting]:
     """Return for each epsilon, the largest first, the setting of `LAWS` with the least noise that devices take."""
     ordered = sorted({float(each) for each in epsilons}, reverse=True)
     if _one_change(question):
@@ -132,9 +132,9 @@ def closest(
     question: Question, profile: Profile, within: float, producers: int, epsilon: float, *, scaled: bool
 ) -> Closest:
     """Return what can be had instead of an error and an epsilon that exclude each other."""
-    (setting,) = promised(question, [epsilon])
+    (setting,) = settings_keeping(question, [epsilon])
     split = replace(question, release=SPLIT)
-    (cut,) = promised(split, [epsilon])
+    (cut,) = settings_keeping(split, [epsilon])
     each = replace(question, release=READING)
     return Closest(
         epsilon=epsilon,

@@ -13,7 +13,6 @@ If the period of the totals is not a day, "day" and "whole-day" mean that period
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
@@ -35,7 +34,6 @@ from halfmask_device.setting import TOTAL, unmasked_warning
 from halfmask_device.terms import STEP
 
 DELTA = 1e-6
-Protect = Literal["reading", "day", "whole-day", "month", "home"]
 READING, DAY, WHOLE_DAY, MONTH, HOME = "reading", "day", "whole-day", "month", "home"
 WHOLE = (WHOLE_DAY, MONTH, HOME)
 """Units in which a period's total may change by anything within the bounds."""
@@ -252,7 +250,7 @@ def reports_a_day(profile: Profile) -> int:
     return ONE_DAY // profile.step if profile.step and profile.step <= ONE_DAY else REPORTS[0]
 
 
-def readings_a_period(profile: Profile) -> int:
+def full_period(profile: Profile) -> int:
     """Return how many readings a producer with all of them has in a period: the most of anybody, if no step is known.
 
     Of months and years it is that of the longest.
@@ -289,7 +287,7 @@ def question_of(
     unit = unit or (profile.unit if profile else None) or ""
     size = float(STEP) if step is None else step
     period = profile.period.text if profile else "day"
-    count = window or (readings_a_period(profile) if profile else REPORTS[0])
+    count = window or (full_period(profile) if profile else REPORTS[0])
     bounds = _bounds(profile, low, high) if protect in WHOLE or release != EACH_READING else (0.0, 0.0)
     if protect in WHOLE:
         lasting = {WHOLE_DAY: 1, MONTH: periods_in(MONTH_DAYS, period), HOME: len(profile.periods) if profile else 1}
