@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from halfmask_device.instants import HOUR, MINUTE, instant_text
 from halfmask_device.lattice import Lattice, exact_reading
 from halfmask_device.masking import Channel
 from halfmask_device.period_totals import total_time
+from halfmask_device.privacy_budget import Budget, write_budgets
 from halfmask_device.setting import law_of
 from halfmask_device.sharing import Sharer
 from tests.device.test_sharing import FREE, Wire, counts, queue
@@ -452,3 +454,49 @@ def test_the_ledger_bounds_a_change_of_the_total_and_of_one_reading(world: World
     assert spent.budget.epsilon_of({"laplace:10@total@0.1,0.0,40.0": 30}) == pytest.approx(
         composed_epsilon({("laplace:10", "0.1", "40"): 30}, 1e-6)
     )
+
+
+def test_programs_that_send_at_once_report_one_total(world: World, tmp_path: Path) -> None:
+    joined(tmp_path / "state", world, "A")[0].put(half_hours())
+    world.clock.now = ENDS
+    sharers = [device(tmp_path / "state", Wire(world)) for _ in range(6)]
+    with ThreadPoolExecutor(6) as pool:
+        sent = list(pool.map(Sharer.send, sharers))
+    assert {name for each in sent for name in each.outcomes} <= {"accepted", "known"}
+    assert sum(each.outcomes["accepted"] for each in sent) == 1
+    with sharers[0].state.memory() as memory:
+        assert list(memory.execute("SELECT reports, revisions FROM counts")) == [(1, 0)]
+    assert len(queue(sharers[0])) == 1
+
+
+def test_a_total_that_the_budget_does_not_hold_waits_for_a_larger_one(world: World, tmp_path: Path) -> None:
+    """Laplace noise of 2.5 on a range of 40 has epsilon 16 per day: a budget of 20 holds one day of two."""
+    sharer, campaign, _ = joined(tmp_path / "state", world, "A", grace_minutes=3 * 24 * 60)
+    write_budgets(sharer.state, {"local": Budget(20.0)})
+    sharer.put([(instant_text(BEGINS + n * 30 * MINUTE), "0.31") for n in range(96)])
+    world.clock.now = BEGINS + 48 * HOUR
+    sent = sharer.send()
+    assert sent.outcomes == {"accepted": 1}
+    assert any("budget" in note for note in sent.notes)
+    assert [each.span.key for _, each in sharer.gathered()] == ["2026-11-16"]
+    write_budgets(sharer.state, {"local": Budget(40.0)})
+    assert sharer.send().outcomes == {"accepted": 1}
+    assert counts(sharer, campaign)["accepted"][0] == 2
+
+
+def test_a_coarser_level_masks_totals_too_and_the_total_keeps_its_report(world: World, tmp_path: Path) -> None:
+    menu = {"settings": [{"id": "A", "setting": "laplace:2.5@total"}, {"id": "C", "setting": "laplace:40@total"}]}
+    sharer, _, _ = joined(tmp_path / "state", world, "A", menu=menu, rewards={})
+    write_budgets(sharer.state, {"local": Budget(2.0, then="coarser")})
+    sharer.put(half_hours())
+    world.clock.now = ENDS
+    assert sharer.send().outcomes == {"accepted": 1}
+    ((_, steps, setting),) = queue(sharer)
+    assert setting == "C"
+    write_budgets(sharer.state, {"local": Budget(100.0)})
+    with sharer.state.memory() as memory:
+        memory.execute("DELETE FROM queue")
+        memory.execute("DELETE FROM gathered")
+    sharer.put(half_hours())
+    assert sharer.send().outcomes == {"known": 1}
+    assert queue(sharer)[0][1:] == (steps, "C")

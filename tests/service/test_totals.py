@@ -82,6 +82,14 @@ def test_what_is_no_campaign_of_totals(world: World, changed: dict[str, Any], fi
     assert world.ok("GET", "/v1/campaigns") == {"campaigns": []}
 
 
+def test_the_description_for_machines_has_the_release(world: World) -> None:
+    paths = world.ok("GET", "/openapi.json")["paths"]
+    schema = paths["/v1/campaigns"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert schema["properties"]["release"]["enum"] == ["reading", "total"]
+    assert "half_hour" in schema["properties"]["period"]["enum"]
+    assert not {"release", "readings_expected", "period"} & set(schema["required"])
+
+
 def test_readings_need_a_menu_of_readings(world: World) -> None:
     consumer = world.consumer()
     for setting in ("laplace:2.5@total", "laplace:2.5@split"):
