@@ -2,15 +2,13 @@
 
 Users are drawn from a synthetic panel, and from the Swiss homes if HALFMASK_DATA names the folder of their file. The
 truth is `total_error`, the mean over days, computed from the profile of the same users, for this number of them
-reporting on a day. The published error is relative to clipped totals, and so is its interval: "wrong interval" is the
-share of all draws that publish one which does not hold the truth relative to clipped totals. Each draw makes a new
-summary.
+reporting on a day. "wrong interval" is the share of all draws that publish an interval which does not hold the error
+that would be published without noise. Each draw makes a new summary.
 """
 
 import os
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +17,7 @@ from halfmask.data.open_panel import open_panel
 from halfmask.data.synth import synth
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.public_summary import public_summary
+from halfmask.menus.public_totals import Estimate
 from halfmask.menus.published_error import published_error
 from halfmask.menus.total_error import total_error
 from halfmask.profiles.build import build_profile
@@ -27,6 +26,7 @@ from halfmask.profiles.totals import released
 
 USERS = (100, 622, 6435)
 EPSILONS = (0.5, 1.0, 2.0)
+NO_NOISE = 1e9
 DRAWS = 100
 DAYS = 28
 SETTING = PrivacySetting.parse("laplace:40@total")
@@ -51,17 +51,19 @@ def off(profile: Profile, users: int, epsilon: float, high: float, rng: np.rando
     for _ in range(DRAWS):
         some = profile if users >= len(profile) else profile.subset(rng.choice(profile.labels, users, replace=False))
         totals = released(some, SETTING.release)
-        cells = totals.cells.copy()
-        cells[..., 1] = np.clip(cells[..., 1], 0, high)
-        reporting = round(users / float((cells[..., 0] > 0).mean()))
-        law = SETTING.released("reading")
-        truth, clipped = (total_error(each, law, reporting) for each in (totals, replace(totals, cells=cells)))
-        summary = public_summary(some, epsilon, (0.0, high))
-        told = None if summary is None else published_error(summary, SETTING, users)
-        if told is not None and truth is not None and clipped is not None:
+        reporting = round(users / float((totals.cells[..., 0] > 0).mean()))
+        truth = total_error(totals, SETTING.released("reading"), reporting)
+        told, exact = (summarised(some, users, each, high) for each in (epsilon, NO_NOISE))
+        if told is not None and truth is not None and exact is not None:
             found.append(told.value / truth - 1)
-            held += told.low <= clipped <= told.high
+            held += told.low <= exact.value <= told.high
     return found, held
+
+
+def summarised(profile: Profile, users: int, epsilon: float, high: float) -> Estimate | None:
+    """The published error by a new summary."""
+    summary = public_summary(profile, epsilon, (0.0, high))
+    return None if summary is None else published_error(summary, SETTING, users)
 
 
 def run() -> None:

@@ -38,7 +38,7 @@ def chosen(at: Path, optimize: tuple[str, ...], evaluate: tuple[str, ...]) -> No
 def made(at: Path, optimize: tuple[str, ...], evaluate: tuple[str, ...]) -> list[str]:
     """The same with mixes and report; the commands of the report."""
     chosen(at, optimize, evaluate)
-    wide = ("--study", "homes/study.parquet", "--levels", "2", "--summary-epsilon", "50", "--within", "5%")
+    wide = ("--study", "homes/study.parquet", "--levels", "2", "--private", "0", "--within", "5%")
     done("offer", "homes/homes.profile", "-o", "homes/offer.json", *wide, cwd=at)
     mix = ("--step", "0.25", "--repeats", "2", "--seed", "3")
     done("mix", "homes/homes.profile", "homes/menu.json", "-o", "homes/mix.parquet", *mix, cwd=at)

@@ -197,5 +197,5 @@ def test_what_was_computed_from_readings_is_not_published() -> None:
 def test_levels_by_their_error_need_a_summary_that_knows_it() -> None:
     few = calibrate(household(users=20, days=4, step=6).profile, 0.1, *BOUNDS)
     with refused("option.noisy"):
-        few.require_totals("total", "give `epsilon`")
-    calibrated().require_totals("total", "give `epsilon`")
+        few.check_chosen("total")
+    calibrated().check_chosen("total")

@@ -272,12 +272,12 @@ def by_likelihood(profile: Profile, high: float, epsilon: float) -> FloatArray:
 
 @pytest.mark.parametrize("panel", [synthetic, pytest.param(swiss, marks=needs_data)])
 def test_the_analysts_own_figures_give_a_homes_mean_use(panel: Any) -> None:
-    """So that the attack is one: it is right about most homes, and orders nearly all of them."""
+    """So that the attack is one: it is within 10 % for nine of ten homes, and orders nearly all of them."""
     profile = panel()
     truth = mean_use(profile)
     used = truth > 0
     found = from_full_precision(profile)
-    assert hits(found, truth)[used].mean() > 0.5
+    assert hits(found, truth)[used].mean() > 0.9
     assert correlation(found, truth) > 0.9
 
 

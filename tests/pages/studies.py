@@ -99,7 +99,7 @@ def whole_folder(folder: Path) -> Path:
     evaluate_grid(made, grid(GRID), tried, threads=1).write(folder / "study.parquet")
     menu = optimize(folder / "study.parquet", profile=made).menu
     menu.write(folder / "menu.json")
-    offer(made, folder / "offer.json", study=folder / "study.parquet", protect="day", summary_epsilon=4.0)
+    offer(made, folder / "offer.json", study=folder / "study.parquet", protect="day", private=0)
     mix(made, menu, step=0.5, repeats=2, seed=SEED).write(folder / "mix.parquet")
     with patch.object(guessable_seed, "__defaults__", (600,)):  # its search for a seed has tests of its own
         audit_menu(menu, made, seed=SEED).write(folder / "card.json")

@@ -4,11 +4,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from cyclopts import Parameter
 
 from halfmask.commands._options import (
+    AnyPath,
     AnyProfile,
     AnySource,
     AnyStudy,
@@ -23,7 +24,14 @@ from halfmask.errors import OptionError
 from halfmask_device.decimals import parse_number
 
 if TYPE_CHECKING:
+    from halfmask.mechanisms.setting import PrivacySetting
     from halfmask.menus.offer import Offer
+    from halfmask.menus.publish import Calibration
+    from halfmask.menus.question import Question
+    from halfmask.profiles.profile import Profile
+
+SYNTHETIC_SIZES = (50, 100)
+"""Sizes of subsets of the synthetic profile, besides all: it is coarse, so more would not make scores surer."""
 
 
 class OfferOptions(Writes, OfProtection, Tells, Advances):
@@ -43,19 +51,25 @@ class OfferOptions(Writes, OfProtection, Tells, Advances):
         The epsilon of each level, such as 8,4,2,1. By default the strongest level has just the error --within, and
         each level below it twice the epsilon.
     study
-        A study of the same data and the same release: its scale gives the paper's scores. By default it is made here.
+        A study of the same data and the same release: its scale gives the paper's scores of the analyst's own offer.
+        By default it is made here.
     panel
-        The readings, to measure how many users are recognised from a masked day.
+        The readings, to measure how many users are recognised from a masked day, for the analyst's own offer.
     levels
         How many levels, if --epsilon does not say it.
     within
         The error that a period's total may have (1%): each level states how many producers that takes.
     producers
         How many producers add up to a total; by default all.
-    summary_epsilon
-        Epsilon, for a whole producer, of the coarse summary of all readings that the offer contains for households.
+    private
+        Epsilon, for everything about one producer, of all that the offer says about the readings (1). With 0, the
+        offer is computed from the readings: it is the analyst's own, and says that it is not for publication.
+    own
+        A second file: the same levels with figures computed from the readings, for the analyst alone.
     """
 
+    unrecorded: ClassVar[tuple[str, ...]] = ("own",)
+    outputs: ClassVar[tuple[str, ...]] = ("output", "own")
     profile: AnyProfile = field(kw_only=False)
     protect: Literal["reading", "day", "whole-day", "month", "home"] = "whole-day"
     epsilon: Annotated[str | float | Sequence[float] | None, Parameter(negative="")] = None
@@ -64,10 +78,22 @@ class OfferOptions(Writes, OfProtection, Tells, Advances):
     levels: Whole = 4
     within: str = "1%"
     producers: WholeIfAny = None
-    summary_epsilon: float = 1.0
+    private: float = 1.0
+    own: AnyPath | None = None
 
     def save(self, made: "Offer", path: Path) -> None:
-        super().save(made.menu, path)
+        own = self.own is not None and path == Path(self.own)
+        super().save(made.own if own else made.menu, path)
+
+    def check_together(self) -> None:
+        if not 0 <= self.private < math.inf:
+            raise OptionError(
+                f"private is {self.private:g}: give the epsilon of what is published, such as 1, or 0",
+                kind="range",
+                field="private",
+            )
+        if not self.private and self.own is not None:
+            raise OptionError("with `private=0` the offer itself is the analyst's own: leave out `own`", kind="own")
 
 
 @command(OfferOptions, group="Choose")
@@ -76,34 +102,89 @@ def offer(options: OfferOptions) -> "Offer":
 
     By default it is about a whole day. If only readings are protected, each level up adds an equal part of the error of
     the best guess of a reading.
+
+    All of it follows from a summary under differential privacy; with ``private=0``, it is computed from the readings
+    and is the analyst's own.
+    """
+    from halfmask.menus.publish import own
+
+    people = profile_of(options.profile)
+    known = _calibrated(people, options)
+    made = _made(people if known is None else known.profile, options, known)
+    if known is None:
+        return replace(made, menu=own(made.menu))
+    if options.own is not None:
+        levels = [each.setting for each in made.menu.settings[:-1]]
+        return replace(made, own=own(_made(people, options, known, levels).menu))
+    return made
+
+
+def _calibrated(people: "Profile", options: OfferOptions) -> "Calibration | None":
+    """Return what is released about the producers; None if the offer is to be computed from the readings."""
+    from halfmask.menus.publish import calibrate
+
+    if not options.private:
+        return None
+    return calibrate(people, options.private, options.low, options.high)
+
+
+def _made(
+    people: "Profile",
+    options: OfferOptions,
+    known: "Calibration | None",
+    settings: "Sequence[PrivacySetting]" = (),
+) -> "Offer":
+    """Return the offer of a profile: the readings' own, or the synthetic one of the calibration.
+
+    ``settings``  the levels of the published offer, for the analyst's own
     """
     from halfmask.commands.evaluate import evaluate
     from halfmask.mechanisms.grid import AUTO
     from halfmask.menus.menu_requirements import parse_share
     from halfmask.menus.offer import offer as make_offer
+    from halfmask.menus.publish import published
     from halfmask.menus.study_scores import study_release
     from halfmask.protection.evidence import evidence_from_panel
     from halfmask_device.setting import READING, TOTAL, suffix
 
-    people = profile_of(options.profile)
-    asked = options.question(people)
+    synthetic = known is not None and people is known.profile
+    asked, epsilons = _question(people, options, known), _epsilons(options.epsilon)
+    if synthetic and known is not None and not epsilons:
+        known.check_chosen(asked.release)
     masked = READING if asked.release == READING else TOTAL
-    study = options.study
+    study = None if synthetic else options.study
     if study is not None and (other := study_release(study)) != masked:
         options.say([f"the study is of settings that mask each {other}; each {masked} is evaluated afresh"])
         study = None
+    if study is None:
+        fewer = ",".join([*(str(size) for size in SYNTHETIC_SIZES if size < people.users), "all"])
+        sizes = fewer if synthetic else "default"
+        study = evaluate(people, grid=AUTO + suffix(masked), sizes=sizes, advance=options.advance)
     made = make_offer(
         people,
-        evaluate(people, grid=AUTO + suffix(masked), advance=options.advance) if study is None else study,
+        study,
         levels=options.levels,
         question=asked,
-        epsilons=_epsilons(options.epsilon),
+        epsilons=epsilons,
+        settings=settings,
         within=parse_share(str(options.within), f"within {options.within}"),
-        producers=options.producers,
-        evidence=None if options.panel is None else evidence_from_panel(reopen(options.panel, people), people),
-        summary_epsilon=options.summary_epsilon,
+        producers=options.producers or (known.producers if known is not None else None),
+        evidence=None
+        if options.panel is None or synthetic
+        else evidence_from_panel(reopen(options.panel, people), people),
     )
-    return replace(made, menu=replace(made.menu, provenance={**made.menu.provenance, "asked": options.asked()}))
+    menu = published(made.menu, known) if synthetic and known is not None else made.menu
+    return replace(made, menu=replace(menu, provenance={**menu.provenance, "asked": options.asked()}))
+
+
+def _question(people: "Profile", options: OfferOptions, known: "Calibration | None") -> "Question":
+    """Return what the levels promise. Of a published offer it follows from public inputs and the summary."""
+    from halfmask.menus.question import HOME
+
+    if known is None:
+        return options.question(people)
+    asked = replace(options, low=known.low, high=known.high).question(known.profile)
+    return replace(asked, window=known.periods) if asked.protect == HOME else asked
 
 
 def _epsilons(given: "str | float | Sequence[float] | None") -> list[float]:
@@ -128,7 +209,7 @@ def main(options: OfferOptions, *, json: Flag = False) -> None:
         Print the offer as JSON instead of a table.
     """
     from halfmask.menus.menu import menu_json
-    from halfmask.menus.offer_table import offer_notes, offer_rows
+    from halfmask.menus.offer_table import calibration_notes, offer_notes, offer_rows
 
     with bar("evaluating settings", 1) as advance:
         made = offer(replace(options, advance=advance, tell=note))
@@ -136,5 +217,5 @@ def main(options: OfferOptions, *, json: Flag = False) -> None:
         print_json(menu_json(made.menu))
     else:
         print_rows(offer_rows(made.menu), "Offer")
-        for told in (*offer_notes(made.menu), made.sentence(), *made.menu.warnings()):
+        for told in (*offer_notes(made.menu), *calibration_notes(made.menu), made.sentence(), *made.menu.warnings()):
             note(told)

@@ -68,6 +68,15 @@ def parse_sizes(given: str | Sequence[int | str], users: int) -> list[int]:
     return sorted(set(sizes))
 
 
+def check_not_too_large(profile: Profile) -> None:
+    """Raise a ReadingError if readings are so large that their powers or sums would overflow."""
+    if (why := too_large(profile)) is not None:
+        raise ReadingError(
+            f"{why}: profile them in a larger unit, or drop such values, "
+            f"'halfmask profile --min={-LARGEST:g} --max {LARGEST:g}'"
+        )
+
+
 def draw_subsets(profile: Profile, sizes: Sequence[int], repeats: int, seed: int) -> list[Subset]:
     """Return one subset per size and repeat, each drawn from its own stream, so that adding sizes does not change
     others.
@@ -76,10 +85,7 @@ def draw_subsets(profile: Profile, sizes: Sequence[int], repeats: int, seed: int
     """
     if repeats < 1:
         raise OptionError(f"repeats {repeats} is below 1")
-    if (why := too_large(profile)) is not None:
-        raise ReadingError(
-            f"{why}: profile them in a larger `unit`, or drop such values, `low={-LARGEST:g}` with `high={LARGEST:g}`"
-        )
+    check_not_too_large(profile)
     rows = eligible(profile)
     people = (profile.rows["members"] - profile.rows["empty"])[rows]
     if people.sum() < max(sizes, default=0):

@@ -68,11 +68,15 @@ SPLIT_SCORE = Placed(Score(0.0, 0.0), Score(0.0, 0.0), outside=True, passes=True
 
 @dataclass(frozen=True)
 class Offer:
-    """The offered menu, the paper's menu of the same study, and the guarantee's cost in utility on that menu."""
+    """The offered menu, the paper's menu of the same study, and the guarantee's cost in utility on that menu.
+
+    ``own``  the same levels with figures computed from the readings, for the analyst alone, if they were asked for
+    """
 
     menu: Menu
     paper: Menu
     cost: float | None
+    own: Menu | None = None
 
     def sentence(self) -> str:
         """Return a sentence that says what the guarantee costs."""
@@ -91,6 +95,7 @@ def offer(
     levels: int = LEVELS,
     question: Question | None = None,
     epsilons: Sequence[float] = (),
+    settings: Sequence[PrivacySetting] = (),
     within: float = WITHIN,
     producers: int | None = None,
     evidence: Evidence | None = None,
@@ -103,13 +108,14 @@ def offer(
     ``question``         what the promises are about; by default a typical reading's size in every reading of a day
     ``epsilons``         epsilon of each level. Without them, levels of readings have equal steps of the guess error,
                          and other levels follow from ``within`` and ``producers`` (see `promised_levels`)
+    ``settings``         the levels themselves, if they are chosen already
     ``within``           largest error that a period's total may have
     ``producers``        number of producers of that total; by default all
     ``evidence``         readings, to compute the share of producers recognised from a masked day
     ``summary_epsilon``  epsilon spent on the population's summary for households (see `public_summary`)
     """
     asked = question or default_question(profile)
-    levels = len(set(epsilons)) or levels
+    levels = len(set(settings)) or len(set(epsilons)) or levels
     if levels not in NAMES:
         raise OptionError(
             f"{levels} levels: offer 1 to {max(NAMES)}, so that people can tell them apart", kind="levels"
@@ -133,12 +139,14 @@ def offer(
             kind="release",
             field="study",
         )
-    if by_guess := not (epsilons or asked.release != READING or asked.protect in WHOLE):
-        targets = [(number + 1) / (levels + 1) for number in range(levels)]
+    targets = [(number + 1) / (levels + 1) for number in range(levels)]
+    by_guess = not (epsilons or asked.release != READING or asked.protect in WHOLE)
+    if settings:
+        settings = list(settings)
+    elif by_guess:
         settings = [least_laplace(target, people, asked) for target in targets]
     else:
         wanted = epsilons or halving(best_epsilon(asked, profile, within, crowd), levels)
-        targets = [(number + 1) / (levels + 1) for number in range(levels)]
         settings = settings_keeping(asked, wanted)
     _check_apart(settings, people, asked)
     placed = {} if asked.release == SPLIT else place(settings, profile, paper)

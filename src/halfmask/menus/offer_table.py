@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from halfmask.evaluation.aggregates import averaged, noun
-from halfmask.menus.menu import NONE_ID, Menu
+from halfmask.menus.menu import CALIBRATION, NONE_ID, OWN, Menu
 from halfmask.menus.menu_scale import OUTSIDE
 from halfmask.menus.menu_table import protection_cells, protection_heads
 from halfmask.menus.question import Question
@@ -147,6 +147,29 @@ def offer_notes(menu: Menu) -> list[str]:
             f"{made['within']:.2%}: there are {made['producers']:,}"
             for each in short
         ]
+    return notes
+
+
+def calibration_notes(menu: Menu) -> list[str]:
+    """Return what the figures of a published offer, or of the analyst's own, rest on."""
+    told = menu.provenance.get(CALIBRATION)
+    if told is None:
+        own = "figures are computed from readings: this offer is the analyst's own, and not for publication"
+        return [own] if OWN in menu.provenance else []
+    notes = [
+        f"figures follow from a summary with epsilon {told['epsilon']:g} for {told['protects']}, at delta 0; each "
+        "further offer of this profile is one more release"
+    ]
+    if (why := told.get("unknown")) is not None:
+        return [*notes, why]
+    count = menu.provenance["offer"]["producers"]
+    ends = {id: each["errors"].get(count, each["errors"].get(str(count))) for id, each in told["intervals"].items()}
+    shown = ", ".join(f"{id} {low:.2%} to {high:.2%}" for id, (low, high) in ends.items())
+    notes.append(f"error of {count:,} producers, 95 % interval: {shown}")
+    if (clipped := told.get("clipping")) is not None:
+        low, high = clipped["share"]
+        bias = "" if clipped["bias"] is None else "; they change the sum by {:+.1%} to {:+.1%}".format(*clipped["bias"])
+        notes.append(f"totals that are clipped, 95 % interval: {low:.1%} to {high:.1%}{bias}")
     return notes
 
 

@@ -99,7 +99,7 @@ def interval_votes(profile: Profile, _: Bounds = (0.0, 1.0)) -> IntArray:
     readings = profile.cells[..., 0]
     held = (readings > 0).sum(axis=1) * profile.rows["members"]
     own = np.maximum(readings.sum(axis=1) / np.maximum(held, 1), 1.0)
-    nearest = np.abs(np.log(own[:, None] / readings_a_period(profile))).argmin(axis=1)
+    nearest = np.abs(np.log(own[:, None] / usual_counts(profile))).argmin(axis=1)
     found = np.zeros((len(profile), len(APART)), np.int64)
     found[np.arange(len(profile)), nearest] = VOTE
     return found
@@ -156,7 +156,7 @@ COUNTS = {
 """The counts of a summary. The last one is released before the others, if it has to give the bounds."""
 
 
-def readings_a_period(profile: Profile) -> FloatArray:
+def usual_counts(profile: Profile) -> FloatArray:
     """Return the number of readings in a period for each interval of `APART`."""
     period = profile.period
     length = period.base * CALENDAR_DAYS.get(period.calendar or "", 1)

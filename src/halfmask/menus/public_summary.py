@@ -28,7 +28,7 @@ import numpy as np
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import OptionError
 from halfmask.menus.noisy_counts import noise_scales, release
-from halfmask.menus.producer_votes import COUNTS, LOWEST, MOST_SPREAD, VOTE, readings_a_period
+from halfmask.menus.producer_votes import COUNTS, LOWEST, MOST_SPREAD, VOTE, usual_counts
 from halfmask.menus.public_totals import PublicTotals, public_totals
 from halfmask.profiles.bins import BINS_PER_OCTAVE
 from halfmask.profiles.profile import Profile
@@ -119,7 +119,7 @@ def public_summary(
     if a_period is None:
         second, most = np.sort(told["apart"])[-2:]
         sure = bool(most - second > INTERVAL_STANDS_OUT * scales["apart"])
-        a_period = float(readings_a_period(profile)[np.argmax(told["apart"])])
+        a_period = float(usual_counts(profile)[np.argmax(told["apart"])])
     return PublicSummary(
         first=first,
         share=tuple(round(float(each), SAVED) for each in share),

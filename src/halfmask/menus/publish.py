@@ -14,14 +14,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from halfmask.errors import OptionError
+from halfmask.evaluation.sampling import check_not_too_large
 from halfmask.menus.menu import CALIBRATION, OWN, Menu, MenuSetting, Score
 from halfmask.menus.public_summary import PublicSummary, public_summary
-from halfmask.menus.public_totals import Estimate, private_bounds
+from halfmask.menus.public_totals import Estimate, PublicTotals, private_bounds
 from halfmask.menus.published_error import meant, published_error, published_needed, unknown
 from halfmask.menus.setting_protection import Protection
 from halfmask.menus.synthetic_profile import synthetic_profile
 from halfmask.menus.total_error import CROWDS
 from halfmask.profiles.profile import Profile
+from halfmask_device.setting import READING
 
 FOR_BOUNDS = 0.2
 """Part of epsilon that is spent on bounds of totals if they are not given."""
@@ -37,18 +39,42 @@ class Calibration:
 
     ``producers``  number of producers of the real profile, which is public
     ``epsilon``    of all of it, for everything about one producer, at delta 0
+    ``periods``    number of periods of the real profile, which is public
     """
 
     summary: PublicSummary
     profile: Profile
     producers: int
     epsilon: float
+    periods: int
 
-    def require_totals(self, release: str, way_out: str) -> None:
-        """Raise an OptionError if levels cannot be chosen by their error, because the summary is too noisy."""
+    @property
+    def low(self) -> float:
+        """Return the least total that can be shared."""
+        return self._totals.low
+
+    @property
+    def high(self) -> float:
+        """Return the largest total that can be shared."""
+        return self._totals.high
+
+    @property
+    def _totals(self) -> PublicTotals:
+        if self.summary.totals is None:
+            raise OptionError("a calibration has bounds of totals: give `low` and `high`", kind="bounds")
+        return self.summary.totals
+
+    def check_chosen(self, release: str) -> None:
+        """Raise an OptionError if levels cannot be chosen by an error or a guess, because the summary is too noisy."""
         why = unknown(self.summary, release)
+        if why is None and release == READING and not self.summary.share:
+            why = "sizes of readings do not exceed the noise of the summary"
         if why is not None:
-            raise OptionError(f"{why}; {way_out}", kind="noisy")
+            raise OptionError(
+                f"levels cannot be chosen from the summary: {why}. Give each level's `epsilon`, or spend more on the "
+                "summary, `private`",
+                kind="noisy",
+            )
 
 
 def calibrate(
@@ -64,6 +90,7 @@ def calibrate(
                        those that are not given
     ``a_period``       number of a producer's readings in a period, if that is public
     """
+    check_not_too_large(profile)
     left = epsilon
     if low is None or high is None:
         found, left = private_bounds(profile, FOR_BOUNDS * epsilon), (1 - FOR_BOUNDS) * epsilon
@@ -73,7 +100,9 @@ def calibrate(
         raise OptionError("no bounds of totals: give `low` and `high`", kind="bounds")
     summary = replace(summary, epsilon=epsilon)
     made = synthetic_profile(summary, profile.users, profile.period, profile.unit)
-    return Calibration(summary, made, profile.users, epsilon)
+    if "quantity" in profile.about:
+        made = replace(made, about={**made.about, "quantity": profile.about["quantity"]})
+    return Calibration(summary, made, profile.users, epsilon, len(profile.periods))
 
 
 def published(menu: Menu, calibration: Calibration) -> Menu:
@@ -104,7 +133,7 @@ def published(menu: Menu, calibration: Calibration) -> Menu:
     totals = calibration.summary.totals
     if "clipping" in made and totals is not None:
         share, bias = totals.clipped(), totals.clip_bias()
-        made["clipping"] = {"low": totals.low, "high": totals.high, "share": share.value}
+        made["clipping"] = {"low": totals.low, "high": totals.high, "share": _short(share.value)}
         made["clipping"]["bias"] = 0.0 if bias is None else _short(bias.value)
         told["clipping"] = {"share": _interval(share), "bias": None if bias is None else _interval(bias)}
     kept = {name: value for name, value in menu.provenance.items() if name not in PRIVATE}
@@ -177,16 +206,19 @@ def _interval(found: Estimate) -> list[float]:
 
 
 def _short(value: float) -> float:
-    return float(f"{value:.{DIGITS}g}")
+    return float(f"{value:.{DIGITS}g}") + 0.0  # not -0
 
 
 def _rounded(made: Mapping[str, Any]) -> dict[str, Any]:
     """Return the offer's own figures in a few digits; what was asked stays as it is."""
-    asked = ("step", "within", "producers", "low", "high")
-    return {
-        name: _rounded(value) if isinstance(value, Mapping)
-        else _short(value) if isinstance(value, float) and name not in asked
-        else value
-        for name, value in made.items()
-        if name not in PRIVATE
-    }  # fmt: skip
+    asked = ("step", "within", "producers", "clipping")
+    kept = {name: value for name, value in made.items() if name not in PRIVATE}
+    return {name: value if name in asked else _shortened(value) for name, value in kept.items()}
+
+
+def _shortened(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _shortened(each) for name, each in value.items()}
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        return type(value)(_short(value))
+    return value

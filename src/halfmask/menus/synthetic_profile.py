@@ -34,6 +34,7 @@ USUAL_DEVIATION, USUAL_STRENGTH = 1.5, 1.0
 """Standard deviation of log2 |s|, and strength, if the octaves drown in the noise."""
 ASSUMED = 0.25
 """Mean total as a part of the bound, if the summary cannot distinguish it from 0; no error is then published."""
+MOST_ZEROS = 0.95
 ROUNDS = 60
 
 
@@ -75,7 +76,8 @@ def _readings(summary: PublicSummary, users: int, periods: int, count: int) -> F
         logs = np.interp(ndtr(z), np.concatenate([[0.0], np.cumsum(share) / share.sum()]), edges)
     else:
         logs = USUAL_DEVIATION * z
-    return np.where(rng.random(z.shape) < summary.zeros, 0.0, np.exp2(logs))
+    zeros = min(summary.zeros, MOST_ZEROS) if summary.share else 0.0
+    return np.where(rng.random(z.shape) < zeros, 0.0, np.exp2(logs))
 
 
 def _scaled(values: FloatArray, summary: PublicSummary) -> FloatArray:

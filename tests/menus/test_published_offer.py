@@ -1,0 +1,86 @@
+"""The command that publishes an offer: what it writes follows from the summary, and the analyst's own file says so."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import halfmask
+from halfmask.commands.evaluate import evaluate
+from halfmask.commands.leaflet import leaflet
+from halfmask.commands.offer import offer
+from halfmask.menus.menu import CALIBRATION, OWN, Menu
+from halfmask.menus.offer_table import calibration_notes, offer_rows
+from halfmask.menus.total_error import total_error
+from tests.menus.cases import street
+from tests.refusals import refused
+
+GRID = "laplace:b=0.1..60/0.5@total"
+GIVEN: dict[str, Any] = {"low": 0, "high": 64, "epsilon": "8,2", "private": 4}
+
+
+@pytest.fixture(autouse=True)
+def small_grid(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small grid instead of the default one: scores are not what is tested here."""
+
+    def fewer(people: Any, **options: Any) -> Any:
+        release = "@total" if str(options.pop("grid", "")).endswith("@total") else ""
+        options.pop("advance", None)
+        return evaluate(people, grid=GRID.removesuffix("@total") + release, **{**options, "sizes": "all"})
+
+    monkeypatch.setattr("halfmask.commands.evaluate.evaluate", fewer)
+
+
+def test_levels_with_epsilons_and_bounds_need_no_data(tmp_path: Path) -> None:
+    """Two offers have the same levels and promises, and figures that differ by the noise."""
+    first, second = (offer(street().profile, tmp_path / f"{n}.json", **GIVEN).menu for n in range(2))
+    assert [each.setting for each in first.settings] == [each.setting for each in second.settings]
+    assert [each.promise for each in first.settings] == [each.promise for each in second.settings]
+    assert first.public != second.public
+    assert Menu.read(tmp_path / "0.json").provenance[CALIBRATION]["epsilon"] == 4
+
+
+def test_the_own_file_has_the_same_levels_and_exact_figures(tmp_path: Path) -> None:
+    own = tmp_path / "offer-own.json"
+    shown = offer(street().profile, tmp_path / "offer.json", own=own, **GIVEN).menu
+    exact = Menu.read(own)
+    assert [each.setting for each in exact.settings] == [each.setting for each in shown.settings]
+    for each in exact.settings[:-1]:
+        assert each.protection is not None
+        assert each.protection.errors[200] == pytest.approx(total_error(street().profile, each.setting, 200), rel=1e-3)
+    assert OWN in exact.provenance
+    with refused("option.own"):
+        leaflet(own, tmp_path / "x.html")
+    leaflet(tmp_path / "offer.json", tmp_path / "x.html")
+    assert len(calibration_notes(exact)) == 1
+
+
+@pytest.mark.parametrize(
+    "asked", [{"protect": "day", "high": 64}, {"protect": "whole-day", "within": "5%"}, {"protect": "home", "high": 64}]
+)
+def test_other_levels_follow_from_the_summary(asked: dict[str, Any]) -> None:
+    """Levels by the guess or by the error, for readings and totals; bounds too, if they are not given."""
+    found = offer(street().profile, levels=2, private=20, **asked).menu
+    assert len(found.settings) == 3
+    assert len(calibration_notes(found)) >= 2
+    assert len(offer_rows(found)) == 4
+    if asked["protect"] == "home":
+        assert found.question is not None
+        assert found.question.window == len(street().profile.periods)
+
+
+def test_levels_are_not_chosen_by_figures_that_the_noise_covers() -> None:
+    few = street().profile.subset(street().profile.labels[:20])
+    with refused("option.noisy", "epsilon", "private"):
+        offer(few, high=64, low=0, private=0.1)
+    told = offer(few, **{**GIVEN, "private": 0.1}).menu
+    assert told.provenance[CALIBRATION]["unknown"] in calibration_notes(told)
+    assert all(each.needed is None for each in told.settings)
+
+
+def test_nothing_spent_publishes_nothing() -> None:
+    assert OWN in offer(street().profile, private=0, epsilon="8,2", low=0, high=64).menu.provenance
+    with refused("option.range", "private"):
+        halfmask.offer(street().profile, private=-1)
+    with refused("option.own"):
+        halfmask.offer(street().profile, private=0, own="x.json")
