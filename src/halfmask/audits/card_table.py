@@ -10,6 +10,8 @@ from halfmask.protection.attacks.finding import figure
 from halfmask.protection.guarantees.promises import SMALL_DELTA, Promise
 from halfmask_device.decimals import number_text, upwards
 
+TINY = 1e-5
+"""Ends of intervals below this are shown as 0."""
 TOLD_BY_REPORTS = {
     "reidentification-day": "named by a day",
     "reidentification-half": "by half",
@@ -65,8 +67,9 @@ def _with_interval(found: Finding | None) -> str:
     """Return a share with its interval; "=" marks a value that is no different from unmasked."""
     if found is None or found.value is None or found.low is None or found.high is None:
         return "-"
-    same = "=" if found.details.get("no_difference") else ""
-    return f"{same}{share_cell(found.value)} ({100 * found.low:.3g}-{100 * found.high:.3g})"
+    same = " =" if found.details.get("no_difference") else ""
+    low, high = (f"{100 * each:.3g}" if each >= TINY else "0" for each in (found.low, found.high))
+    return f"{share_cell(found.value)} ({low}-{high}){same}"
 
 
 def _odds(found: Promise | None) -> str:

@@ -2,14 +2,14 @@
 
 A reading of user n on day d in half-hour h is, in the units of the trial's files,
 
-    level(n) * calendar(d) * shape(n, h) * burst(z(n, d, h)),    rounded to three decimals,
+    level(n) * calendar(d) * shape(h) * burst_n(z(n, d, h)) / mean_n,    rounded to three decimals,
 
-where ``level`` is the user's long-run mean, ``calendar`` its month and day of week, ``shape`` its daily
-rhythm (all three average to the user's mean), and ``burst`` a skewed factor of mean 1 driven by a standard
-normal process ``z`` that remembers the last half-hours and the day. Whole days are missing, in runs.
+with ``level`` the user's long-run mean, ``calendar`` its type's month and day of week, ``shape`` its type's day, and
+``burst`` a skewed factor, divided by its mean, of a standard normal process ``z``. Part of ``z`` is the user's own
+rhythm, the same every day (`synthetic_habits`); the rest is new every day. Whole days are missing, in runs.
 
-Figures of the trial (means, quantiles, shapes) are public and are used as published; figures that no
-publication gives (how users differ in rhythm, what businesses' days look like) are assumptions and say so.
+Figures of the trial (means, quantiles, shapes) are public and are used as published. How users differ in rhythm and in
+bursts is fitted to attacks on 500 Swiss households (`synthetic_habits`); what businesses' days look like is assumed.
 Users are independent given the calendar: a study of weather or of common shocks would find none.
 """
 
@@ -23,17 +23,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
-from halfmask.arrays import FloatArray
+from halfmask.arrays import FloatArray, IntArray
 from halfmask.data.arrow_blocks import side_by_side
+from halfmask.data.synthetic_habits import HARMONICS, SLOTS, corrected, habits
 from halfmask.errors import OptionError
 from halfmask.files import whole_file
 from halfmask.streams import stream
 
 Progress = Callable[[int, int], None]
 
-SLOTS = 48
 FIRST_DAY = np.datetime64("2009-07-14", "D")
 FIRST_ID = 1000
 CENTURY = 36_524
@@ -87,19 +87,10 @@ TYPES = (
     UserType("other", 1735, 0.747, ((0.0001, 0.043), (0.9999, 7.9)), HOME_WEEK, HOME_DAY),
 )
 
-# Assumed: by how much users' rhythms differ, in contrast (share of the swing) and in phase (half-hours).
-CONTRAST = 0.3
-PHASE = 1.0
-
-# The burst factor, fitted so that households' pooled readings over their mean have the quantiles 1 % .03,
-# 25 % .30, 50 % .59, 75 % 1.15, 99 % 6.4 and a coefficient of variation of 1.3-1.4: below the knee a base load
-# that varies little, above it appliances, at the ceiling everything switched on, and at times nothing at all.
-KNEE, BASE_SLOPE, PEAK_SLOPE, CEILING = -0.30, 0.37, 0.855, 4.0
-NOTHING = float(ndtri(0.008))
-
-# The memory of z: a day's own level, and half-hours after one another; together lag-1 autocorrelation .5.
-DAY_WEIGHT = 0.35
-HALF_HOUR_MEMORY = 0.46
+# What changes from day to day has a part that lasts the day, and remembers the last half-hour. With both and with the
+# rhythm, lag-1 autocorrelation is .5.
+DAY_WEIGHT = 0.62
+HALF_HOUR_MEMORY = 0.12
 
 # An outage is where a slow normal process over days is low: a tenth of all days, in runs of about three.
 OUTAGE = float(ndtri(0.10))
@@ -174,42 +165,34 @@ def _calendar(kind: UserType, days: int) -> FloatArray:
     return factor
 
 
-def _rhythms(shapes: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Return daily shapes of mean 1, one row per user: the type's shape plus contrast and phase, to first order.
-
-    The user's deviations in contrast and phase have mean zero and enter linearly, so the users' average is exactly the
-    type's shape.
-    """
-    slopes = (np.roll(shapes, -1, axis=1) - np.roll(shapes, 1, axis=1)) / 2
-    contrast = rng.uniform(-CONTRAST, CONTRAST, (len(shapes), 1))
-    phase = rng.uniform(-PHASE, PHASE, (len(shapes), 1))
-    rhythms: FloatArray = shapes + contrast * (shapes - 1) + phase * slopes
-    return rhythms
-
-
 @dataclass(frozen=True)
 class _Population:
     """The users' properties, a few bytes per user. Readings are drawn block by block, each from its own random stream.
 
-    ``types`` and ``levels`` have one entry per user; ``calendars`` and ``shapes`` have one row per type, with mean 1.
+    ``types``, ``levels`` and ``places`` (among the users of one type, by level) have one entry per user; ``calendars``
+    and ``shapes`` have one row per type; ``turns`` shift all habits.
     """
 
     seed: int
     types: NDArray[np.intp]
     levels: FloatArray
+    places: IntArray
+    turns: FloatArray
     calendars: FloatArray
     shapes: FloatArray
 
     @classmethod
     def draw(cls, users: int, days: int, seed: int) -> "_Population":
         types, rng = _types(users, seed), stream(seed, "synth.people")
-        levels = np.empty(users)
+        levels, places = np.empty(users), np.empty(users, np.int64)
         for index, kind in enumerate(TYPES):
             of_kind = types == index
             levels[of_kind] = _levels(kind, of_kind.sum(), rng)
+            places[of_kind] = levels[of_kind].argsort().argsort()
         calendars = np.array([_calendar(kind, days) for kind in TYPES])
-        shapes = np.array([kind.day / kind.day.mean() for kind in TYPES])
-        return cls(seed, types, levels, calendars, shapes)
+        turns = rng.random(HARMONICS + 2)
+        shapes = np.array([corrected(kind.day / kind.day.mean(), turns) for kind in TYPES])
+        return cls(seed, types, levels, places, turns, calendars, shapes)
 
     @property
     def days(self) -> int:
@@ -220,9 +203,10 @@ class _Population:
         rng, types, levels = stream(self.seed, "synth.readings", first), self.types[first:last], self.levels[first:last]
         shape = (last - first, self.days, SLOTS)
         missing = _remembering(rng, shape[:2], OUTAGE_MEMORY) < OUTAGE
-        values = _burst(_activity(rng, shape))
+        own, day = habits(self.places[first:last], self.turns), self.shapes[types]
+        values = own.bursts(_activity(rng, shape))
         values *= (1000 * levels[:, None] * self.calendars[types])[:, :, None]
-        values *= _rhythms(self.shapes[types], rng)[:, None]
+        values *= (day / (day * own.expected()).mean(axis=1, keepdims=True))[:, None]
         np.rint(values, out=values)
         values /= 1000
         return values.ravel(), np.repeat(missing, SLOTS)
@@ -240,41 +224,13 @@ def _remembering(rng: np.random.Generator, shape: tuple[int, int], memory: float
 
 
 def _activity(rng: np.random.Generator, shape: tuple[int, int, int]) -> FloatArray:
-    """Return the standard normal z behind the bursts: one part lasts the day, the other fades in an hour or two."""
+    """Return the standard normal e behind the bursts: one part lasts the day, the other fades within hours."""
     users, days, slots = shape
     lasting = rng.standard_normal((users, days, 1))
     fading = _remembering(rng, (users, days * slots), HALF_HOUR_MEMORY).reshape(shape)
     fading *= np.sqrt(1 - DAY_WEIGHT**2)
     fading += DAY_WEIGHT * lasting
     return fading
-
-
-def _truncated_mean(slope: float, low: float, high: float) -> float:
-    """Return E[exp(slope (z - KNEE)); low < z < high] for standard normal z."""
-    mass = ndtr(high - slope) - ndtr(low - slope)
-    return float(np.exp(slope**2 / 2 - slope * KNEE) * mass)
-
-
-BURST_MEAN = (
-    _truncated_mean(BASE_SLOPE, NOTHING, KNEE)
-    + _truncated_mean(PEAK_SLOPE, KNEE, CEILING)
-    + float(np.exp(PEAK_SLOPE * (CEILING - KNEE)) * ndtr(-CEILING))
-)
-
-
-def _burst(z: FloatArray) -> FloatArray:
-    """Return a factor of mean 1 that grows with z.
-
-    It is 0 below ``NOTHING``, then exp(slope (z - KNEE)) / mean, and constant from ``CEILING``. The slope is
-    ``BASE_SLOPE`` below the knee and ``PEAK_SLOPE`` above it: the larger of the two lines, because PEAK_SLOPE is
-    steeper.
-    """
-    score = np.minimum(z, CEILING)
-    score -= KNEE
-    factor: FloatArray = np.maximum(BASE_SLOPE * score, PEAK_SLOPE * score)
-    np.exp(factor, out=factor)
-    factor *= (z >= NOTHING) / BURST_MEAN
-    return factor
 
 
 SCHEMA = pa.schema(
