@@ -42,8 +42,8 @@ REFERENCE, ROUNDS = 2048, 6
 
 
 @dataclass(frozen=True)
-class Habits:
-    """Habits of some users: rhythms (users, slots) and slopes (users, 1)."""
+class SyntheticHabits:
+    """SyntheticHabits of some users: rhythms (users, slots) and slopes (users, 1)."""
 
     rhythm: FloatArray
     base: FloatArray
@@ -69,7 +69,7 @@ class Habits:
         return np.asarray(top + sum(_truncated_mean(slope, low, high, mean, spread) for slope, low, high in parts))
 
 
-def habits(places: IntArray, turns: FloatArray) -> Habits:
+def habits(places: IntArray, turns: FloatArray) -> SyntheticHabits:
     """Return the habits of users in these places; ``turns`` (`HARMONICS` + 2,) in 0..1 shift all of them."""
     steps = _plastic(HARMONICS + 2) ** -np.arange(1.0, HARMONICS + 3)
     even = ((places[:, None] + 1) * steps + turns) % 1
@@ -79,7 +79,7 @@ def habits(places: IntArray, turns: FloatArray) -> Habits:
     score = ndtri(np.clip(even[:, HARMONICS:], 1e-3, 1 - 1e-3))
     peak = np.minimum(PEAK * np.exp(PEAK_SPREAD * score[:, 1:]), STEEPEST)
     base = np.minimum(BASE * np.exp(BASE_SPREAD * score[:, :1]), peak)
-    return Habits(np.sqrt(2 / HARMONICS) * rhythm, base, peak)
+    return SyntheticHabits(np.sqrt(2 / HARMONICS) * rhythm, base, peak)
 
 
 def corrected(day: FloatArray, turns: FloatArray) -> FloatArray:
