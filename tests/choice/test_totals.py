@@ -15,8 +15,14 @@ from halfmask.evaluation.experiment import Experiment
 from halfmask.mechanisms.grid import grid
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu
-from halfmask.menus.optimize import optimize
+from halfmask.menus.menu_table import menu_words
+from halfmask.menus.optimize import optimize, protected
+from halfmask.menus.question import Question
 from halfmask.menus.refine import refine
+from halfmask.menus.study_protection import StudyProtection
+from halfmask.menus.total_error import total_errors
+from halfmask.protection.best_guess import guess_error
+from halfmask.protection.evidence import population_of
 from halfmask.rewards.choice_model import ChoiceModel
 from halfmask.rewards.reward_schedule import schedule
 from tests.choice.cases import as_read
@@ -106,3 +112,24 @@ def test_refined_menus_and_trials_are_of_totals_too() -> None:
 def test_advice_from_readings_is_refused() -> None:
     with refused("option.release", "menu"):
         recommend(Recommend([0.1] * 48, menu=of_days(), profile=homes().profile, privacy=0.3))
+
+
+def test_protection_on_a_menu_of_totals_is_of_totals() -> None:
+    """A change of 1 in each of a day's 12 readings changes the day's total by 12: epsilon is 12 / b, in one report."""
+    question = Question(1.0, 12, unit="kW", step=None)
+    menu = protected(of_days(), homes().profile, question)
+    people = population_of(days().profile)
+    for each in menu.settings[:-1]:
+        found = each.protection
+        assert found is not None
+        if each.setting.mechanism == "laplace":
+            assert (found.reading, found.window) == pytest.approx((12 / each.setting.parameters[0],) * 2)
+        assert found.guess == pytest.approx(guess_error(each.setting, people, None), abs=0.02)
+        assert found.errors == pytest.approx(
+            total_errors(days().profile, each.setting.released("reading")), rel=1e-6
+        )  # fmt: skip
+    rows = [setting.setting for setting in menu.settings[:-1]]
+    facts = StudyProtection(rows, np.ones(len(rows), bool), homes().profile, question)
+    assert facts.epsilon[0] == pytest.approx(menu.settings[0].protection.window)  # type: ignore[union-attr]
+    words = menu_words(of_days(), homes().profile)
+    assert words[0].reading == pytest.approx(menu_words(of_readings(), days().profile)[0].reading)

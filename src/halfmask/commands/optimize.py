@@ -224,8 +224,8 @@ def _tables(found: "Optimum", people: "Profile | None", floor: str | None, unit:
     if menu.question is not None:
         asked = menu.question
         note(
-            "guess: error of the best guess of a reading from its report, over that without a report; epsilon: for a "
-            f"change of up to {asked.size} in one reading, at delta 0 (*: at delta {asked.delta:g}); "
+            f"guess: error of the best guess of a {menu.release} from its report, over that without a report; epsilon: "
+            f"{asked.of_one()}, at delta 0 (*: at delta {asked.delta:g}); "
             f"of {asked.window:,}: {asked.words()}"
         )
         note(f"{asked.drawn()}; `step` names another")
@@ -242,4 +242,4 @@ def _words(menu: "Menu", people: "Profile", unit: str) -> None:
     lines = [[each.id, each.sentence(unit), *of_each] for each, of_each in zip(words, errors, strict=True)]
     period = menu.provenance.get("period", "period")
     of = f"{'an' if period == 'hour' else 'a'} {period}'s"
-    print_rows([["id", "a typical reading", *crowds], *lines], f"\nIn words, and the error of {of} total")
+    print_rows([["id", f"a typical {menu.release}", *crowds], *lines], f"\nIn words, and the error of {of} total")

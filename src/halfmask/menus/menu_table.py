@@ -10,6 +10,7 @@ from halfmask.menus.question import typical_reading
 from halfmask.menus.setting_protection import NO_PROMISE
 from halfmask.menus.total_error import crowds_of, total_error
 from halfmask.profiles.profile import Profile
+from halfmask.profiles.totals import released
 from halfmask_device.decimals import number_text, upwards
 
 
@@ -53,9 +54,13 @@ class InWords:
 
 
 def menu_words(menu: Menu, profile: Profile, *, other_data: bool = False) -> list[InWords]:
-    """Return every setting of a menu in words; errors are for totals of 100, 1,000 and all users."""
+    """Return every setting of a menu in words; errors are for totals of 100, 1,000 and all users.
+
+    If users' totals are masked, the typical reading is a typical total.
+    """
     menu.check_data(profile, other_data=other_data)
-    reading, crowds = typical_reading(profile), crowds_of(profile)
+    masked = released(profile, menu.settings[-1].setting.release)
+    reading, crowds = typical_reading(masked), crowds_of(profile)
     summable = menu.provenance.get("aggregate", "sum") in ("sum", "mean")
     scaled = menu.provenance.get("error") == "scaled"
     step = menu.question.step if menu.question else None
@@ -107,7 +112,7 @@ def menu_rows(
     words = menu_words(menu, profile, other_data=other_data)
     what = noun(menu.provenance.get("aggregate", "sum"))
     rows[0] += [
-        "a typical reading",
+        f"a typical {menu.settings[-1].setting.release}",
         *(
             f"error of a {menu.provenance.get('period', 'period')}'s {what}, {users:,} users"
             for users in words[0].errors

@@ -27,8 +27,10 @@ from halfmask.menus.study_protection import StudyProtection
 from halfmask.menus.study_scores import AnyStudy, StudyScores, opened_study, score_study
 from halfmask.menus.total_error import total_errors
 from halfmask.profiles.profile import Profile
+from halfmask.profiles.totals import released
 from halfmask.protection.evidence import Evidence, population_of
 from halfmask_device.decimals import number_text
+from halfmask_device.setting import READING
 from halfmask_device.terms import STEP
 
 if TYPE_CHECKING:
@@ -162,7 +164,9 @@ def optimize(
 
 def protected(menu: Menu, profile: Profile, question: Question, evidence: Evidence | None = None) -> Menu:
     """Return the menu with the protection of each setting: guess error, epsilons, share recognised, error of totals."""
-    people = population_of(profile)
+    question = question.of_release(menu.release, profile)
+    people = population_of(released(profile, menu.release))
+    evidence = evidence if menu.release == READING else None
     entries = []
     for each in menu.settings:
         found = protection_of(each.setting, people, question)
@@ -295,7 +299,7 @@ def optimum_notes(scored: StudyScores, menu: Menu, axis: Axis, profile: Profile 
     ]
     masking = menu.settings[:-1]
     notes += [
-        f"{each.id}, {brief(each.setting)}, hides next to nothing: the best guess of a reading from its report errs by "
+        f"{each.id}, {brief(each.setting)}, hides next to nothing: the best guess of a {menu.release} from its report errs by "
         f"{each.protection.guess:.2%} of guessing without one"
         for each in masking
         if each.protection is not None and each.protection.hides_next_to_nothing

@@ -155,6 +155,12 @@ class Question:
         change, reports = self.reports
         return Question(change, reports, self.delta, self.unit, self.step)
 
+    def of_release(self, release: str, profile: Profile) -> "Question":
+        """Return the same question about reports with another release, of the readings' profile."""
+        if release == self.release:
+            return self
+        return replace(self, release=release, readings=full_period(profile), period=profile.period.text)
+
     @property
     def spread(self) -> bool:
         """Whether one change is spread over the readings of a period in any way, as each reading is masked."""

@@ -21,8 +21,10 @@ from halfmask.menus.recognised_share import recognised_share, recognised_shares
 from halfmask.menus.study_scores import StudyScores
 from halfmask.menus.total_error import total_error
 from halfmask.profiles.profile import Profile
+from halfmask.profiles.totals import released
 from halfmask.protection.best_guess import check_varies, guess_error, guess_errors
 from halfmask.protection.evidence import Evidence, Population, population_of
+from halfmask_device.setting import READING
 
 NODES = 24
 
@@ -57,7 +59,11 @@ class StudyProtection:
         return cls(settings, scored.passes & scored.masks, profile, question, evidence, scaled)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "population", population_of(self.profile))
+        release = self.settings[0].release
+        if release != READING:  # then reports are of totals, and what is recognised in series of readings is not asked
+            asked = self.question.of_release(release, self.profile).per_report
+            vars(self).update(question=asked, profile=released(self.profile, release), evidence=None)
+        vars(self).update(population=population_of(self.profile))
 
     def blocks(self, among: BoolArray | None = None) -> Iterator[tuple[str, IntArray, FloatArray]]:
         """Yield mechanism, rows and parameters of each group of settings with one mechanism and number
