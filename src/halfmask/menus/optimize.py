@@ -299,8 +299,8 @@ def optimum_notes(scored: StudyScores, menu: Menu, axis: Axis, profile: Profile 
     ]
     masking = menu.settings[:-1]
     notes += [
-        f"{each.id}, {brief(each.setting)}, hides next to nothing: the best guess of a {menu.release} from its report errs by "
-        f"{each.protection.guess:.2%} of guessing without one"
+        f"{each.id}, {brief(each.setting)}, hides next to nothing: the best guess of a {menu.release} from its report "
+        f"errs by {each.protection.guess:.2%} of guessing without one"
         for each in masking
         if each.protection is not None and each.protection.hides_next_to_nothing
     ]
