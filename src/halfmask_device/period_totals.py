@@ -145,10 +145,13 @@ class CampaignTotals:
             for span, (_, readings, last) in zip(spans, rows, strict=True)
         ]
 
-    def due(self, now: Instant) -> bool:
-        """Return whether the total of a period can be masked."""
+    def due(self, now: Instant, *, partial: bool = False) -> bool:
+        """Return whether the total of a period can be masked; ``partial`` is that of `mask_ended`."""
         found = self.gathered()
-        return any(each.fixed or (self._has_ended(each, found, now) and self._enough(each)) for each in found)
+        return any(self._can_be_masked(each, found, now, partial) for each in found)
+
+    def _can_be_masked(self, each: Gathered, found: Sequence[Gathered], now: Instant, partial: bool) -> bool:
+        return each.fixed or (self._has_ended(each, found, now) and (partial or self._enough(each)))
 
     def mask_ended(self, now: Instant, notes: UserNotes, *, partial: bool = False) -> None:
         """Mask and queue the totals of periods that have ended.
@@ -162,7 +165,7 @@ class CampaignTotals:
         found = self.gathered()
         chosen, over = [], []
         for each in found:
-            if each.fixed or (self._has_ended(each, found, now) and (partial or self._enough(each))):
+            if self._can_be_masked(each, found, now, partial):
                 chosen.append(each)
             elif each.span.ends <= now and not self._enough(each):
                 notes.note(self._too_few(each, now))

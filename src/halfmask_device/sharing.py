@@ -266,9 +266,9 @@ class Sharer:
     def _totals(self) -> list[CampaignTotals]:
         return [CampaignTotals(self.state, each) for each in self.memberships() if each.terms.release == TOTAL]
 
-    def totals_due(self) -> bool:
-        """Return whether the total of a period can be masked and sent."""
-        return any(each.due(self._now) for each in self._totals())
+    def totals_due(self, *, partial: bool = False) -> bool:
+        """Return whether the total of a period can be masked and sent; ``partial`` is that of `send`."""
+        return any(each.due(self._now, partial=partial) for each in self._totals())
 
     def gathered(self) -> list[tuple[str, Gathered]]:
         """Return the periods whose totals are not masked yet, each with its campaign."""

@@ -158,6 +158,7 @@ def test_too_few_readings_send_nothing_unless_the_owner_allows_it(world: World, 
     assert len(sent.notes) == 1
     assert "43 of 48" in sent.notes[0]
     assert [(of, each.readings, each.fixed) for of, each in sharer.gathered()] == [(campaign, 43, False)]
+    assert (sharer.totals_due(), sharer.totals_due(partial=True)) == (False, True)
     assert sharer.send(partial=True).outcomes == {"accepted": 1}
     assert sum_of(world, campaign, consumer)["estimate"] == 13.3  # 43 x 0.31
     sharer.put(half_hours(4, 5))

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 WAIT = 1.0
 """Seconds between two reads of a growing file."""
+TOTALS_EVERY = 60.0
+"""Seconds between two looks whether a period has ended, while a file does not grow."""
 
 
 class Send(OfDevice, Tells):
@@ -116,6 +118,7 @@ class _Run:
     options: Send
     sharer: "Sharer"
     shared: Shared
+    look_again: float = 0.0
 
     def all_of(self, file: BinaryIO) -> None:
         from halfmask_device.csv_stream import Growing, csv_batches
@@ -133,9 +136,16 @@ class _Run:
 
     def _idle(self) -> bool:
         clock.sleep(WAIT)
-        if self.shared.waiting or self.sharer.totals_due():
+        if self.shared.waiting or self._totals_due():
             self.send(patient=True)
         return True
+
+    def _totals_due(self) -> bool:
+        """Return whether the total of a period can be sent; it is looked up once a minute."""
+        if clock.monotonic() < self.look_again:
+            return False
+        self.look_again = clock.monotonic() + TOTALS_EVERY
+        return self.sharer.totals_due(partial=self.options.partial)
 
     def send(self, *, patient: bool) -> None:
         """Send what is queued. If the service does not answer, a patient run goes on queueing."""
