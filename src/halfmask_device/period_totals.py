@@ -25,7 +25,7 @@ from halfmask_device.report_queue import Queued, read_time
 MASKING = "masking"
 """The outcome of a total that is fixed and not masked yet."""
 MISSED = ""
-"""What is kept in place of the value of a reading that came too late: its owner was told. Erased values are NULL."""
+"""The stored value of a reading that came too late, so that its owner is notified once. Erased values are NULL."""
 HELD = "value > ''"
 """The condition for values that are neither erased nor missed."""
 ENOUGH = Fraction(9, 10)
@@ -59,7 +59,7 @@ def enough_readings(readings: int, expected: int) -> bool:
 
 
 def total_time(span: Span) -> str:
-    """Return the text that stands for a period's total where a reading has its time; no reading has such a time."""
+    """Return the time of a total in the message that its noise is derived from; it differs from every reading's time."""
     return "/".join(normalized_time(instant_text(each))[0] for each in (span.begins, span.ends))
 
 

@@ -1,5 +1,6 @@
 """Totals on the device: its own readings added up, clipped, masked once, and sent once the period has ended."""
 
+import math
 import os
 import random
 import signal
@@ -17,6 +18,7 @@ import pytest
 import halfmask
 from halfmask_device import Producer, period_totals, read_ledger
 from halfmask_device.campaign_calendar import Calendar
+from halfmask_device.consent import Consent
 from halfmask_device.epsilon_bound import composed_epsilon
 from halfmask_device.errors import ReadingError
 from halfmask_device.instants import HOUR, MINUTE, instant_text
@@ -501,3 +503,23 @@ def test_a_coarser_level_masks_totals_too_and_the_total_keeps_its_report(world: 
     sharer.put(half_hours())
     assert sharer.send().outcomes == {"known": 1}
     assert queue(sharer)[0][1:] == (steps, "C")
+
+
+def test_one_meter_shares_readings_with_one_campaign_and_totals_with_another(world: World, tmp_path: Path) -> None:
+    """The second is one more look at the same readings, so it needs consent, and both are charged."""
+    sharer, campaign, consumer = joined(tmp_path / "state", world, "A")
+    readings = world.campaign(consumer, least_producers=1, grace_minutes=600)
+    with refused("option.also"):
+        sharer.join("http://service", readings, "A", consent=Consent(least_producers=1))
+    both = Consent(also=True, budget=math.inf, least_producers=1)
+    sharer.join("http://service", readings, "A", consent=both)
+    queued = sharer.put(half_hours())
+    assert (queued.gathered, queued.reports) == (48, 48)
+    world.clock.now = ENDS
+    assert sharer.send().outcomes == {"accepted": 49}
+    with sharer.state.memory() as memory:
+        laws = dict(memory.execute("SELECT law, reports FROM counts"))
+    assert laws == {"laplace:2.5@total@0.1,0.0,40.0": 1, "laplace:0.5@0.001,0.000,20.000": 48}
+    (day,) = read_ledger(sharer.state, "1").days
+    assert (day.reports, day.totals) == (49, 1)
+    assert sharer.leave(campaign).left
