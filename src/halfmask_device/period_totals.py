@@ -59,7 +59,7 @@ def enough_readings(readings: int, expected: int) -> bool:
 
 
 def total_time(span: Span) -> str:
-    """Return the time of a total in the message that its noise is derived from; it differs from every reading's time."""
+    """Return the time of a total in the message that its noise is derived from; no reading has such a time."""
     return "/".join(normalized_time(instant_text(each))[0] for each in (span.begins, span.ends))
 
 
