@@ -22,7 +22,7 @@ from halfmask.pages.explore.explore_server import ExploreServer
 from halfmask.pages.explore.explorer import Explorer
 from halfmask.pages.explore.menu_options import MenuOptions
 from halfmask.pages.explore.view_protection import Protecting
-from halfmask.pages.first_section import epsilon, percent
+from halfmask.pages.page_numbers import epsilon, percent
 from halfmask.profiles.store import load_profile
 from tests.refusals import refused
 

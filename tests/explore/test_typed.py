@@ -10,7 +10,7 @@ from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.offer import offer
 from halfmask.pages.explore.explorer import typed
 from halfmask.pages.explore.view_protection import Protecting
-from halfmask.pages.first_section import percent
+from halfmask.pages.page_numbers import percent
 from halfmask.protection.evidence import evidence_from_panel
 from tests.menus.cases import QUESTION, street, studied
 

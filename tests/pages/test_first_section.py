@@ -15,14 +15,17 @@ from halfmask.figures.results_folder import ResultsFolder
 from halfmask.menus.menu import Menu
 from halfmask.menus.offer import offer
 from halfmask.menus.optimize import optimize
+from halfmask.menus.promised_levels import SIGNED, closest
+from halfmask.menus.question import question_of, usual_bounds
 from halfmask.menus.setting_protection import Protection
 from halfmask.menus.total_error import total_error
-from halfmask.pages.first_section import LARGE, offer_section, percent, why_dangerous
+from halfmask.pages.first_section import offer_section, why_dangerous
+from halfmask.pages.page_numbers import percent
 from halfmask.profiles.profile import Profile
 from halfmask.protection.best_guess import guess_error
 from halfmask.protection.evidence import evidence_from_panel, population_of
 from halfmask.protection.guarantees.guarantee import guarantee
-from halfmask_device.decimals import SLACK, upwards
+from halfmask_device.decimals import SLACK, number_text, upwards
 from tests.audits.cards import card, two_settings
 from tests.menus.cases import QUESTION, street, studied
 
@@ -80,11 +83,23 @@ def allowed() -> set[str]:
     told += [str(each.setting) for each in inputs().menu.settings]  # type: ignore[union-attr]
     told += [f"{each.needed:,}" for each in menu.settings if each.needed]
     told += [upwards(max(made["guarantee_costs"], 0), 2), percent(made["within"]), f"{made['producers']:,}"]
-    told += [QUESTION.size, f"{QUESTION.window}", f"{QUESTION.delta:g}", QUESTION.drawn(), "delta 0", f"{LARGE:g}"]
+    told += [QUESTION.size, f"{QUESTION.window}", f"{QUESTION.delta:g}", QUESTION.drawn(), "delta 0", f"{SIGNED:g}"]
     told += [f"{profile.readings:,}", *(str(day.astype("datetime64[D]")) for day in ends_of(profile))]
     told += inputs().warnings()
-    told += [inputs().menu.question.words()]  # type: ignore[union-attr]
+    told += [inputs().menu.question.words(), *_of_a_day(menu, profile)]  # type: ignore[union-attr]
     return numbers(" ".join(told)) | {"1", "100"}  # scores run from 0 to 1; 100 % would tell nothing
+
+
+def _of_a_day(menu: Menu, profile: Profile) -> list[str]:
+    """What page one says of a whole day: epsilons of spread changes, and what totals of producers would need."""
+    low, high = usual_bounds(profile)
+    day = question_of("whole-day", "reading", profile, step=QUESTION.step, unit="kWh")
+    total = question_of("whole-day", "total", profile, step=QUESTION.step, unit="kWh")
+    made = menu.provenance["offer"]
+    near = closest(total, profile, made["within"], made["producers"], SIGNED, scaled=False)
+    told = [day.words(), "30", number_text(high - low), f"{near.producers:,}", percent(near.error), percent(near.split)]
+    changed = high - low + day.readings * 0.001
+    return told + [upwards(changed / each.setting.parameters[0]) for each in menu.settings[:-1]]
 
 
 def ends_of(profile: Profile) -> list[np.datetime64]:
@@ -155,11 +170,8 @@ def test_levels_that_too_few_producers_carry_are_not_recommended() -> None:
     carried = [each.id for each in signed().settings[:-1] if (each.needed or 0) <= 200]
     short = [each for each in signed().settings[:-1] if (each.needed or 0) > 200]
     assert short
-    assert (
-        f"offer {', '.join(carried)} of the table above, with" in unescape(page)
-        if carried
-        else "offer no level" in page
-    )
+    assert "no level of this offer" in page  # readings do not keep a whole day
+    assert carried
     for each in short:
         assert f"{each.id} ({each.name}) needs {each.needed:,} producers" in page
 

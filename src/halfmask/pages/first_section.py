@@ -4,22 +4,22 @@ import math
 from collections.abc import Sequence
 
 from halfmask.audits.card import ReportCard
-from halfmask.audits.card_table import at_most
 from halfmask.evaluation.aggregates import noun
 from halfmask.evaluation.sampling import population
 from halfmask.figures.results_folder import PAPER, ResultsFolder
-from halfmask.figures.wording import in_a_list, share_text
-from halfmask.menus.menu import NONE_ID, Menu, MenuSetting, brief
-from halfmask.menus.menu_scale import score_words
+from halfmask.figures.wording import in_a_list
+from halfmask.menus.menu import Menu, MenuSetting, brief
 from halfmask.menus.offer_table import FEW_PERIODS, MEDIAN, decider, usual_errors
 from halfmask.menus.question import Question
-from halfmask.menus.setting_protection import HIDES, NO_PROMISE
+from halfmask.menus.setting_protection import HIDES
+from halfmask.pages.learned_by_attacks import learned
+from halfmask.pages.offered_levels import levels_table, promised
+from halfmask.pages.page_numbers import chance_at_most, percent
 from halfmask.pages.page_parts import Markup, bullets, element, html_table, joined_markup, macro, paragraph
+from halfmask.pages.recommendation import advice, instead, of_a_day, whole_day
 from halfmask.profiles.quality import quality
 from halfmask_device.decimals import number_text, upwards
 
-LARGE = 5.0
-"""Epsilon from which a promise is little more than words: odds may change by e^5 = 148."""
 BLANK = "\u00a0"
 
 
@@ -33,11 +33,12 @@ def offer_section(inputs: ResultsFolder) -> Markup:
     return joined_markup(
         [
             dangers(inputs),
-            _offered(menu),
+            _recommended(inputs, menu),
+            levels_table(menu, inputs.profile),
             element("h3", "What is promised"),
-            bullets(promised(menu)),
+            bullets(promised(menu, inputs.profile)),
             element("h3", "What an attacker still learns"),
-            bullets(learned(menu, inputs.offer_card or inputs.card)),
+            learned(menu, inputs.offer_card),
             element("h3", "What it costs"),
             bullets(costs(menu)),
             element("h3", "Who decided what, and when"),
@@ -65,8 +66,9 @@ def why_dangerous(entry: MenuSetting, asked: Question | None = None, card: Repor
     if found is None:
         return ""
     if found.guess is not None and found.guess < HIDES:
-        errs = f"errs by {percent(found.guess)} of guessing without one"
-        return f"hides next to nothing: the best guess of a reading from its report {errs}."
+        return (
+            f"hides next to nothing: the best guess of a reading from its report misses {percent(found.guess)} of it."
+        )
     if asked is None or found.reading is not None or found.window is not None:
         return ""
     return f"promises nothing: {_given_away(entry, card) or f'it keeps no epsilon {asked.words()}'}."
@@ -94,103 +96,23 @@ def _given_away(entry: MenuSetting, card: ReportCard | None) -> str:
     )
 
 
-def _offered(menu: Menu) -> Markup:
-    asked, crowds = menu.question, _crowds(menu)
-    named = any(each.protection and each.protection.recognised is not None for each in menu.settings)
-    heads = ["Level", "Guess error", "Epsilon, one reading"]
-    heads += [f"Epsilon, {asked.window:,} readings" if asked else "Epsilon, window"]
-    heads += ["Recognised from one day"] * named
-    heads += [f"Error, {users:,}" for users in crowds]
-    heads += ["Producers needed", "Paper's privacy", "Paper's utility"]
-    rows = []
-    for each in menu.settings:
-        found = each.protection
-        row = [f"{each.id} {each.name}".strip(), percent(found.guess if found else None)]
-        row += [epsilon(found.reading if found else None), epsilon(found.window if found else None)]
-        row += [percent(found.recognised if found else None)] * named
-        row += [
-            percent((found.errors if found else {}).get(users, 0.0 if each.id == "N" else None)) for users in crowds
-        ]
-        row.append("–" if each.needed is None else f"{each.needed:,}")
-        row += [score_words(score.median, known=each.outside) for score in (each.privacy, each.utility)]
-        rows.append(row)
-    told = "What is offered; every column is explained below. What is called paper A and so on is not offered."
-    return html_table(told, heads, rows, numbers=range(1, len(heads)))
-
-
-def promised(menu: Menu) -> list[str]:
-    """Return the guarantee in words: change, window and delta; if the offer has no question, that it lacks one."""
-    asked = menu.question
-    if asked is None:
-        return ["The offer does not say what its epsilons are about: make it with halfmask offer."]
-    return [
-        f"One reading: one report changes the odds between two readings up to {asked.size} apart by a factor of at "
-        "most e^epsilon, whoever looks and whatever else they know, at delta 0. For another change epsilon is "
-        f"{asked.in_steps()}, over b of laplace:b.",
-        f"{asked.window:,} readings: epsilon {asked.words()}. Larger changes and longer windows have larger epsilons. "
-        f"E{asked.drawn()[1:]}.",
-        _weak(menu, asked),
-    ]
-
-
-def _weak(menu: Menu, asked: Question) -> str:
-    """Return in words which levels have an epsilon above `LARGE` over the window."""
-    weak = _weak_levels(menu)
-    if not weak:
-        return f"All levels keep epsilon {LARGE:g} or less {asked.words()}."
-    return (
-        f"Epsilon is above {LARGE:g} for {in_a_list(weak)} {asked.words()}: to somebody who looks for that change in "
-        "every one of them the promise says next to nothing. These levels blur single readings."
-    )
-
-
-def _weak_levels(menu: Menu) -> list[str]:
-    return [
-        each.id
-        for each in menu.settings[:-1]
-        if each.protection and each.protection.window is not None and each.protection.window > LARGE
-    ]
-
-
-def learned(menu: Menu, card: ReportCard | None = None) -> list[str]:
-    """Return guess error and recognition under the lightest and the strongest level, or that they are not measured."""
-    entries = [each for each in menu.settings[:-1] if each.protection and each.protection.guess is not None]
-    if not entries:
-        return ["Not measured."]
-    first, last = entries[0].protection, entries[-1].protection
-    told = [
-        "Guess error: mean error of the best guess of a reading from its report, over that of the best guess without "
-        f"it: {percent(first.guess if first else None)} under {entries[0].id}, "
-        f"{percent(last.guess if last else None)} under {entries[-1].id}. 100 % would be a report that tells nothing."
-    ]
-    if first and last and first.recognised is not None:
-        told.append(
-            "Recognised: share of producers whose name is found from one masked day by who knows their days before: "
-            f"{percent(first.recognised)} under {entries[0].id}, {percent(last.recognised)} under {entries[-1].id}. "
-            f"Hold that against the {percent(_bare(menu))} of unmasked days (N): it is small because one day tells "
-            f"little, not because of the blur.{_from_weeks(menu, card)}"
-        )
-    return told
-
-
-def _bare(menu: Menu) -> float | None:
-    """Return the share of producers recognised from one unmasked day; None if it is not known."""
-    return menu.settings[-1].protection.recognised if menu.settings[-1].protection else None
-
-
-def _from_weeks(menu: Menu, card: ReportCard | None) -> str:
-    """Return in words what share of producers half of their readings link, without noise and under two levels.
-
-    These are the lightest and the strongest level, as far as the card has them; empty if it lacks the share without
-    noise.
-    """
-    linked = {each.id: each.found("reidentification-half") for each in card.cards} if card else {}
-    shares = {id: found.value for id, found in linked.items() if found and found.value is not None}
-    ends = [f"{percent(shares[id])} under {id}" for id in (menu.ids[0], menu.ids[-2]) if id in shares]
-    if NONE_ID not in shares:
-        return ""
-    told = [f"{percent(shares[NONE_ID])} unmasked", *dict.fromkeys(ends)]
-    return f" Many days tell more: by half of their readings are linked {in_a_list(told)} (Table 3)."
+def _recommended(inputs: ResultsFolder, menu: Menu) -> Markup:
+    """Return which levels are recommended; if none, that, why, and what could be offered instead."""
+    found = advice(menu, inputs.profile, inputs.offer_card)
+    kept = [each.id for each in found if not each.against]
+    reasons = [f"{each.id}: {'; '.join(each.against)}." for each in found if each.against]
+    if kept:
+        asked = whole_day(menu, inputs.profile)
+        promises = [each.promise for each in found if each.id in kept and each.promise]
+        most = upwards(max(each.epsilon or 0.0 for each in promises))
+        about = f" Epsilon is at most {most} {of_a_day(asked, promises[0])}." if asked else ""
+        head = element("p", f"Recommended: {in_a_list(kept)}.{about}", "advice")
+        return joined_markup([head, bullets([f"Not recommended, {each}" for each in reasons]) if reasons else ""])
+    others = instead(menu, inputs.profile)
+    parts = [element("p", "No level of this offer can be recommended.", "advice"), bullets(reasons)]
+    if others:
+        parts += [paragraph("What could be offered instead:"), bullets(others)]
+    return joined_markup(parts)
 
 
 def costs(menu: Menu) -> list[str]:
@@ -230,7 +152,7 @@ def _error(menu: Menu) -> str:
 
 def _decision(inputs: ResultsFolder, menu: Menu) -> Markup:
     """Return the section of the decision: what is known, and blanks for a person to fill in."""
-    enough = [each.id for each in menu.settings[:-1] if _carried(each, menu)]
+    enough = [each.id for each in advice(menu, inputs.profile, inputs.offer_card) if not each.against]
     data = "not in the folder"
     if inputs.profile and inputs.profile.readings:
         found = quality(inputs.profile)
@@ -240,7 +162,7 @@ def _decision(inputs: ResultsFolder, menu: Menu) -> Markup:
         )
     rows = [
         ["Data", data],
-        ["Recommendation of this report", _advice(enough, menu)],
+        ["Recommendation of this report", _advice(enough)],
         ["Purpose of the totals", BLANK],
         ["Decision", BLANK],
         ["Date", BLANK],
@@ -250,41 +172,8 @@ def _decision(inputs: ResultsFolder, menu: Menu) -> Markup:
     return element("div", html_table("", [], rows), "signed")
 
 
-def _advice(enough: Sequence[str], menu: Menu) -> str:
+def _advice(enough: Sequence[str]) -> str:
     """Return what this report recommends; it never goes further than what is promised."""
     if not enough:
-        return "offer no level to this few producers, and nothing in red"
-    told = f"offer {', '.join(enough)} of the table above, with “open” as a free choice, and nothing in red"
-    if not set(enough) & set(_weak_levels(menu)) or not menu.question:
-        return told
-    return f"{told}; as blur of single readings, not as protection of {menu.question.window:,} readings in a row"
-
-
-def _carried(entry: MenuSetting, menu: Menu) -> bool:
-    """Return whether a level hides something and has enough producers, as far as their number is known."""
-    made = menu.provenance.get("offer", {})
-    return not why_dangerous(entry) and (not made or entry.needed is None or entry.needed <= made["producers"])
-
-
-def _crowds(menu: Menu) -> list[int]:
-    return list(next((each.protection.errors for each in menu.settings if each.protection), {}))
-
-
-def percent(value: float | None) -> str:
-    """Return a share as text; a dash if it is not known."""
-    if value is None:
-        return "–"
-    return share_text(value) if 0 < value < 0.1 else f"{100 * value:.0f} %"
-
-
-def chance_at_most(value: float) -> str:
-    """Return the upper bound of a chance as text, rounded up."""
-    return at_most(value).replace("%", " %")
-
-
-def epsilon(value: float | None) -> str:
-    """Return an epsilon as text, rounded up; `NO_PROMISE` if it is None.
-
-    That text is not "none", which among falling numbers would look like the best.
-    """
-    return NO_PROMISE if value is None else upwards(value)
+        return "no level of this offer, and nothing in red"
+    return f"{in_a_list(list(enough))} of the table above, with “open” as a free choice, and nothing in red"

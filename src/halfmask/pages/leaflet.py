@@ -18,7 +18,7 @@ from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
 from halfmask.menus.masked_range import few_steps, noise_quantile, one_in_print, shown
 from halfmask.menus.menu import NONE_ID, Menu, MenuSetting
-from halfmask.pages.first_section import LARGE
+from halfmask.menus.promised_levels import SIGNED
 from halfmask.pages.page_parts import Markup, allowed, page_file, render
 from halfmask.protection.guarantees.promises import odds
 from halfmask.streams import stream
@@ -197,7 +197,7 @@ def _promise(entry: MenuSetting, menu: Menu, words: Mapping[str, Any], unit: str
     one, many = (_times(odds(guarantee, count), words) for count in (1, asked.window))
     told = [words["promise"].format(change=change, right=one)]
     if asked.window > 1:
-        key = "promise_window_weak" if found.window is None or found.window > LARGE else "promise_window"
+        key = "promise_window_weak" if found.window is None or found.window > SIGNED else "promise_window"
         told.append(words[key].format(window=_written(f"{asked.window:,}", words), right=many))
     return told
 

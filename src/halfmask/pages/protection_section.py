@@ -11,7 +11,7 @@ from halfmask.figures.score_and_attacks import left_by_smoothing, left_of_baseli
 from halfmask.figures.wording import sized
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import brief
-from halfmask.pages.first_section import chance_at_most, epsilon
+from halfmask.pages.page_numbers import chance_at_most, epsilon
 from halfmask.pages.page_parts import Markup, bullets, element, html_table, joined_markup, macro, paragraph
 from halfmask_device.decimals import number_text
 

@@ -18,8 +18,8 @@ from halfmask.menus.menu import Menu
 from halfmask.menus.menu_scale import OUTSIDE
 from halfmask.menus.setting_protection import NO_PROMISE
 from halfmask.pages.explore.explorer import Explorer, View
-from halfmask.pages.first_section import epsilon, percent
 from halfmask.pages.method_section import repeat_section
+from halfmask.pages.page_numbers import epsilon, percent
 from halfmask.pages.page_parts import (
     Markup,
     allowed,

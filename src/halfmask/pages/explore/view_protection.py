@@ -16,7 +16,7 @@ from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, noise_std
 from halfmask.menus.question import Question, default_question
 from halfmask.menus.setting_protection import Protection, protection_of
-from halfmask.pages.first_section import epsilon, percent
+from halfmask.pages.page_numbers import epsilon, percent
 from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import population_of
 
