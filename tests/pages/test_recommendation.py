@@ -17,7 +17,7 @@ from halfmask.menus.promised_levels import SIGNED
 from halfmask.menus.question import usual_bounds
 from halfmask.pages.first_section import offer_section
 from halfmask.pages.page_numbers import percent
-from halfmask.pages.recommendation import Advice, advice, whole_day
+from halfmask.pages.recommendation import Advice, level_advice, whole_day
 from halfmask.protection.attacks.finding import Finding
 from halfmask_device.decimals import SLACK, upwards
 from tests.audits.cards import card
@@ -71,7 +71,7 @@ def page_of(menu: Menu, of: ReportCard | None) -> str:
 
 
 def told(menu: Menu, of: ReportCard | None) -> list[Advice]:
-    return advice(menu, street().profile, of)
+    return level_advice(menu, street().profile, of)
 
 
 def kept(menu: Menu, of: ReportCard | None) -> list[str]:

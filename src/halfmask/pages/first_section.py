@@ -16,7 +16,7 @@ from halfmask.pages.learned_by_attacks import learned
 from halfmask.pages.offered_levels import levels_table, promised
 from halfmask.pages.page_numbers import chance_at_most, percent
 from halfmask.pages.page_parts import Markup, bullets, element, html_table, joined_markup, macro, paragraph
-from halfmask.pages.recommendation import advice, instead, of_a_day, whole_day
+from halfmask.pages.recommendation import instead, level_advice, of_a_day, whole_day
 from halfmask.profiles.quality import quality
 from halfmask_device.decimals import number_text, upwards
 
@@ -98,7 +98,7 @@ def _given_away(entry: MenuSetting, card: ReportCard | None) -> str:
 
 def _recommended(inputs: ResultsFolder, menu: Menu) -> Markup:
     """Return which levels are recommended; if none, that, why, and what could be offered instead."""
-    found = advice(menu, inputs.profile, inputs.offer_card)
+    found = level_advice(menu, inputs.profile, inputs.offer_card)
     kept = [each.id for each in found if not each.against]
     reasons = [f"{each.id}: {'; '.join(each.against)}." for each in found if each.against]
     if kept:
@@ -152,7 +152,7 @@ def _error(menu: Menu) -> str:
 
 def _decision(inputs: ResultsFolder, menu: Menu) -> Markup:
     """Return the section of the decision: what is known, and blanks for a person to fill in."""
-    enough = [each.id for each in advice(menu, inputs.profile, inputs.offer_card) if not each.against]
+    enough = [each.id for each in level_advice(menu, inputs.profile, inputs.offer_card) if not each.against]
     data = "not in the folder"
     if inputs.profile and inputs.profile.readings:
         found = quality(inputs.profile)

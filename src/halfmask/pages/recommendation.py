@@ -73,7 +73,7 @@ def whole_day(menu: Menu, profile: Profile | None) -> Question | None:
         return None
 
 
-def advice(menu: Menu, profile: Profile | None, card: ReportCard | None) -> list[Advice]:
+def level_advice(menu: Menu, profile: Profile | None, card: ReportCard | None) -> list[Advice]:
     """Return what page one says of each masked level of an offer."""
     asked = whole_day(menu, profile)
     found = []
