@@ -158,7 +158,7 @@ CORE = {
     "show": "show x.profile",
     "evaluate": "evaluate x.profile -o study.parquet --grid laplace:b=0.1..2/0.2;sine:k=5,values=0|1.2 --repeats 2",
     "optimize": "optimize study.parquet -o menu.json --max-mean 1 --max-std 1",
-    "offer": "offer x.profile -o offer.json --study study.parquet",
+    "offer": "offer x.profile -o offer.json --epsilon 8,4 --low 0 --high 100",
     "compare": "compare menu.json menu.json --profile x.profile",
     "mix": "mix x.profile menu.json -o mix.parquet --step 0.5 --repeats 2",
     "choose": "choose menu.json --from B --delta 0.1",

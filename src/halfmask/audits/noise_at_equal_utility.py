@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from halfmask.evaluation.scores import privacy, utility
 from halfmask.mechanisms.grid import WELL_KNOWN, Grid
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu
+from halfmask.menus.menu_scale import sizes_on
 from halfmask.profiles.profile import Profile
 from halfmask.protection.attacks.reconstruction import share_left
 from halfmask.protection.evidence import Population, population_of
@@ -110,7 +111,8 @@ def _medians(settings: Sequence[PrivacySetting], menu: Menu, profile: Profile) -
         )
     from halfmask.evaluation.evaluate import evaluate_grid  # here, because numba takes long to import
 
-    study = evaluate_grid(profile, Grid.from_settings(settings), menu.experiment)
+    tried = replace(menu.experiment, sizes=tuple(sizes_on(profile, menu.provenance)))
+    study = evaluate_grid(profile, Grid.from_settings(settings), tried)
     place = {text: row for row, text in enumerate(study.grid.texts())}
     metrics = study.metrics[[place[str(each)] for each in settings]].astype(float)
     q, u = (np.median(score(metrics, menu.largest, menu.weights), axis=1) for score in (privacy, utility))

@@ -59,7 +59,7 @@ class Demo(Options):
             profile.ProfileOptions(str(panel), output=made, unit="kW"),
             evaluate.Evaluate(made, output=study),
             optimize.Optimize(study, output=menu, profile=made, unit="kW"),
-            offer.OfferOptions(made, output=offered, study=study, panel=str(panel)),
+            offer.OfferOptions(made, output=offered),
             mix.MixOptions(made, menu, output=at / "mix.parquet"),
             audit.Audit(menu, profile=made, panel=str(panel), output=at / "card.json"),
             audit.Audit(offered, profile=made, panel=str(panel), output=at / "offer-card.json"),

@@ -108,6 +108,8 @@ def offer(options: OfferOptions) -> "Offer":
     """
     from halfmask.menus.publish import own
 
+    if options.private and options.own is None and (options.study, options.panel) != (None, None):
+        options.say(["study and panel are for the analyst's own offer, which `own` or `private=0` writes"])
     people = profile_of(options.profile)
     known = _calibrated(people, options)
     made = _made(people if known is None else known.profile, options, known)

@@ -251,7 +251,7 @@ def chosen_menu(options: Simulate, profile: "Profile") -> "Menu":
     if options.menu is not None:
         return menu_of(options.menu)
     study = halfmask.evaluate(profile, grid="laplace:b=0.02..20/0.02", sizes="all", repeats=3)
-    return halfmask.offer(profile, study=study).menu  # type: ignore[no-any-return]
+    return halfmask.offer(profile, study=study, private=0).menu  # type: ignore[no-any-return]
 
 
 def mixed_utilities(profile: "Profile", menu: "Menu", result: "SimulationResult", seed: int) -> "FloatArray":

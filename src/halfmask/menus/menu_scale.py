@@ -10,11 +10,11 @@ import numpy.typing as npt
 from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
 from halfmask.evaluation.metrics import METRICS
-from halfmask.evaluation.sampling import Subset, draw_subsets
+from halfmask.evaluation.sampling import Subset, draw_subsets, population
 from halfmask.evaluation.scores import Constraint, passing, privacy, utility
 from halfmask.mechanisms.grid import Grid
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.menu import Menu, Score
+from halfmask.menus.menu import CALIBRATION, Menu, Score
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.totals import released
 from halfmask.streams import stream
@@ -76,7 +76,17 @@ def _sampling(made: Mapping[str, Any]) -> tuple[list[int], int, int]:
 
 def subsets_of(made: Mapping[str, Any], profile: Profile) -> list[Subset]:
     """Return the subsets of users that a menu's study was made on, from the menu's provenance."""
-    return draw_subsets(profile, *_sampling(made))
+    _, repeats, seed = _sampling(made)
+    return draw_subsets(profile, sizes_on(profile, made), repeats, seed)
+
+
+def sizes_on(profile: Profile, made: Mapping[str, Any]) -> list[int]:
+    """Return the sizes of a menu's subsets of users, from the menu's provenance.
+
+    A published menu was made on a synthetic profile, which may have more users with a reading than this one.
+    """
+    sizes, *_ = _sampling(made)
+    return sorted({min(size, population(profile)) for size in sizes}) if CALIBRATION in made else list(sizes)
 
 
 def afresh(*made: Mapping[str, Any]) -> dict[str, Any]:

@@ -82,7 +82,7 @@ def _promise_notes(menu: Menu, asked: Question) -> list[str]:
         f"{decider(menu)} error of {made['within']:.2%}",
         f"{asked.drawn()}; `step` names another",
     ]
-    if (clipped := made.get("clipping")) is not None:
+    if (clipped := made.get("clipping")) is not None and CALIBRATION not in menu.provenance:
         bounds = f"{number_text(clipped['low'])} to {number_text(clipped['high'])} {asked.unit}".strip()
         notes.append(
             f"totals are clipped to {bounds}: {clipped['share']:.2%} of them lie outside, and clipping changes their "
@@ -166,10 +166,14 @@ def calibration_notes(menu: Menu) -> list[str]:
     ends = {id: each["errors"].get(count, each["errors"].get(str(count))) for id, each in told["intervals"].items()}
     shown = ", ".join(f"{id} {low:.2%} to {high:.2%}" for id, (low, high) in ends.items())
     notes.append(f"error of {count:,} producers, 95 % interval: {shown}")
-    if (clipped := told.get("clipping")) is not None:
-        low, high = clipped["share"]
-        bias = "" if clipped["bias"] is None else "; they change the sum by {:+.1%} to {:+.1%}".format(*clipped["bias"])
-        notes.append(f"totals that are clipped, 95 % interval: {low:.1%} to {high:.1%}{bias}")
+    if (clipped := told.get("clipping")) is not None and menu.question:
+        asked, (low, high) = menu.question, clipped["share"]
+        bounds = f"{number_text(asked.low)} to {number_text(asked.high)} {asked.unit}".strip()
+        bias = "" if clipped["bias"] is None else ", and clipping changes the sum by {:+.0%} to {:+.0%}"
+        notes.append(
+            f"totals are clipped to {bounds}: {low:.1%} to {high:.1%} of them lie outside"
+            f"{bias.format(*clipped['bias'] or ())}, by 95 % intervals"
+        )
     return notes
 
 

@@ -111,19 +111,22 @@ def public_totals(
 def private_bounds(profile: Profile, epsilon: float) -> tuple[float, float]:
     """Return bounds of totals that most totals are within, chosen with this epsilon for everything about one producer.
 
-    High is twice the end of the largest octave whose votes exceed the noise. Low is 0, or -high if the votes of totals
-    below 0 exceed it. Octaves are the same for every dataset, so nothing else passes from the readings.
+    High is twice the end of an octave: the highest that is reached from the largest one without meeting votes that
+    the noise covers. Low is 0, or -high if the votes of totals below 0 exceed the noise. Octaves are the same for every
+    dataset, so nothing else passes from the readings.
     """
     told = release({"sizes": COUNTS["sizes"].votes(profile, (0.0, 1.0))}, epsilon)["sizes"]
     bar = BOUND_STANDS_OUT * noise_scales(["sizes"], epsilon)["sizes"] / VOTE
-    found = np.flatnonzero(told[2:] > bar)
-    if not len(found):
+    last = int(np.argmax(told[2:])) + 2
+    if told[last] <= bar:
         raise OptionError(
             f"{len(profile):,} producers are too few to choose bounds of totals at epsilon {epsilon:g}: give `low` and "
             "`high` from public knowledge",
             kind="bounds",
         )
-    high = 2.0 ** (int(found[-1]) + LOWEST + 2)
+    while last + 1 < len(told) and told[last + 1] > bar:
+        last += 1
+    high = 2.0 ** (last + LOWEST)
     return (-high if told[0] > bar else 0.0), high
 
 
