@@ -19,6 +19,7 @@ from halfmask.commands._options import (
 from halfmask.commands._printing import bar, note, print_json, print_rows
 from halfmask.commands._shared_options import Advances, MayWrite, Seeded, menu_of, profile_of, reopen
 from halfmask.errors import OptionError, SourceError
+from halfmask_device.setting import READING
 
 if TYPE_CHECKING:
     from halfmask.audits.card import ReportCard
@@ -227,13 +228,14 @@ def _print_guarantee(found: "Guarantee") -> None:
     from halfmask_device.decimals import number_text
 
     drawn = "continuous" if found.step is None else f"drawn on steps of {number_text(found.step)}"
-    size = number_text(found.sensitivity)
-    print_rows(guarantee_rows(found), f"{found.setting}, {drawn}, for a change of up to {size} in each reading")
+    size, masked = number_text(found.sensitivity), found.setting.release
+    print_rows(guarantee_rows(found), f"{found.setting}, {drawn}, for a change of up to {size} in each {masked}")
     if found.step is None:
         note("of the continuous law, which no device draws: name `step`, the device's `state` or its `campaign`")
-    note(found.label)
-    for told in guarantee_lines(found, [1, *found.composed]):
-        note(told)
+    for told in (found.label, *guarantee_lines(found, [1, *found.composed])):
+        note(told.replace(READING, masked))
+    if masked != READING:
+        note("a change of one reading changes its period's total by at most as much, one of n readings by n times that")
 
 
 def _card(card: "ReportCard") -> None:
