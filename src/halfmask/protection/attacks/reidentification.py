@@ -13,7 +13,7 @@ attacker chooses by a rehearsal on the half that he knows. Knowledge beyond read
 identify more.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -50,6 +50,8 @@ ATTACKED_DAYS = 4
 WAYS = ((1.0, 0.3), (0.3, 0.0), (0.1, 0.0))
 """Weights of the histograms beside mean days, with the variance of a user's mean day from half to half, per variance of
 a day. Histograms count readings as independent; the more they depend on each other, the lower the right weight."""
+REHEARSED = 160
+"""Users that are attacked at the rehearsal, about."""
 CLEARLY = 0.05
 """Share of users by which another way than the first must be better at the rehearsal, which is over a shorter time."""
 USUAL = 0.9
@@ -137,7 +139,9 @@ def situations(evidence: Evidence) -> Situations | None:
     on, victims = _taken_in_turn(present[:, attacked])
     one_day = Situation(known_days(readings[:, known], days.weekdays[known]), attacked, victims, on)
     first, second = np.array_split(np.arange(days.days), 2)
-    half, rehearsal = _half(days, readings, first, second), _half(days, readings, *np.array_split(first, 2))
+    half = _half(days, readings, first, second)
+    whole = _half(days, readings, *np.array_split(first, 2))
+    rehearsal = replace(whole, victims=whole.victims[:: max(len(whole.victims) // REHEARSED, 1)])
     enough = min(len(victims), len(half.victims)) >= FEWEST_USERS
     return Situations(days, np.union1d(attacked, second), one_day, half, rehearsal) if enough else None
 
