@@ -15,6 +15,7 @@ NAMES = (
     "service",
     "smoothing",
     "calibration",
+    "promises",
 )
 
 for name in sys.argv[1:] or NAMES:

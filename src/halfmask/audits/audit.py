@@ -3,7 +3,7 @@ all attacks.
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from halfmask.data.panel import Panel
 from halfmask.mechanisms.grid import REFERENCE
 from halfmask.mechanisms.setting import PrivacySetting, release_of
 from halfmask.menus.menu import Menu, MenuSetting
-from halfmask.menus.question import check_window, typical_reading
+from halfmask.menus.question import UNITS, Question, check_window, question_of, typical_reading
 from halfmask.profiles.periods import DAY
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.totals import released
@@ -45,6 +45,10 @@ def audit_menu(
     window: int | None = None,
     seed: int = 7,
     other_data: bool = False,
+    change: float | None = None,
+    low: float | None = None,
+    high: float | None = None,
+    delta: float = SMALL_DELTA,
     advance: Callable[[int, int], None] | None = None,
 ) -> ReportCard:
     """Return a card for each setting of a menu. Attacks use the panel's readings, or only totals by period without a
@@ -56,16 +60,30 @@ def audit_menu(
     ``sensitivity``  largest change of a reading; default: that of `default_sensitivity`
     ``step``         step of the devices' lattice; default: the one that the menu was made for, else `STEP`
     ``other_data``   accept a menu made from other data than the profile
+    ``change``       change of a reading that the promises about a reading and a day are for; default: a typical reading
+    ``low``, ``high``  bounds of a period's total that the promises about whole days are for; default: the menu's, else
+                     from the data
+    ``delta``        of these promises
     ``advance``      progress callback ``(done, all)``, called once per attack
     """
     menu.check_data(profile, other_data=other_data)
-    range_, origin = default_sensitivity(profile) if sensitivity is None else (sensitivity, GIVEN)
+    release = release_of(each.setting for each in menu.settings)
+    if menu.question is not None and menu.question.high > menu.question.low:
+        low, high = (menu.question.low if low is None else low), (menu.question.high if high is None else high)
+    drawn, drawn_by = _step(step, menu)
+    units = {
+        unit: question_of(unit, release, profile, change=change, low=low, high=high, delta=delta, step=drawn)
+        for unit in UNITS
+    }
+    profile = released(profile, release)
+    range_, origin = (sensitivity, GIVEN) if sensitivity is not None else default_sensitivity(profile)
+    if sensitivity is None and release != READING and low is not None and high is not None:
+        range_, origin = high - low, "the bounds of a total"
     if window is not None:
         check_window(window)
     reports = reports_of(profile)
     windows = {"one reading": 1, **({"window": window} if window else {}), "a day": reports["day"]}
     windows["everything"] = everything(profile, reports["day"])
-    drawn, drawn_by = _step(step, menu)
     scale = AllReadings(profile, menu)
     unit = profile.unit or (menu.question.unit if menu.question else "")
     done = count(1)
@@ -76,12 +94,12 @@ def audit_menu(
 
     # every attack has its own random stream, so the order does not matter; the longest tasks start first
     with ThreadPoolExecutor(os.cpu_count()) as pool, ThreadPoolExecutor(1) as beside, _stopping(pool):
-        seen = pool.submit(_evidence, menu, profile, panel)
+        seen = pool.submit(_evidence, release, profile, panel)
         near = {each.id: pool.submit(closeness, each, scale) for each in menu.settings}
         known = beside.submit(noise_at_equal_utility, menu, profile, scale, pool)
         evidence = replace(seen.result(), lattice=drawn)
         typical = float(f"{typical_reading(profile):.3g}")  # what is printed is what is computed with
-        bench = AuditBench(evidence, scale, range_, typical, reports, windows, drawn, unit, seed)
+        bench = AuditBench(evidence, scale, range_, typical, reports, windows, units, drawn, unit, seed)
         best = pool.submit(bench.best_score, menu.settings)
         made = [pool.submit(bench.card, each, near[each.id], heard) for each in menu.settings]
         cards = tuple(each.result() for each in made)
@@ -99,16 +117,14 @@ def audit_menu(
         evidence=evidence.what,
         resolution=evidence.resolution,
         seed=seed,
+        units={name: asked.words() for name, asked in units.items()},
     )
     return ReportCard(cards, about, best.result(), known.result())
 
 
-def _evidence(menu: Menu, profile: Profile, panel: Panel | None) -> Evidence:
+def _evidence(release: str, profile: Profile, panel: Panel | None) -> Evidence:
     """Return what is masked: readings, or the totals of each user and period, which the profile holds."""
-    release = release_of(each.setting for each in menu.settings)
-    if release != READING:
-        return evidence_from_profile(released(profile, release))
-    return evidence_from_panel(panel, profile) if panel else evidence_from_profile(profile)
+    return evidence_from_panel(panel, profile) if panel and release == READING else evidence_from_profile(profile)
 
 
 @dataclass(frozen=True)
@@ -119,6 +135,7 @@ class AuditBench:
     ``typical``  the size of a typical reading
     ``reports``  number of reports in a day, a month and a year
     ``windows``  number of readings of each promise, by name
+    ``units``    by unit of protection, what its promise is about
     """
 
     evidence: Evidence
@@ -127,6 +144,7 @@ class AuditBench:
     typical: float
     reports: dict[str, int]
     windows: dict[str, int]
+    units: Mapping[str, Question]
     step: float
     unit: str
     seed: int
@@ -161,6 +179,7 @@ class AuditBench:
             whole=promise(whole),
             told={count: odds(typical, count) for count in TOLD},
             per_unit=per_unit(entry.setting, typical.step),
+            protected={name: asked.promise(entry.setting) for name, asked in self.units.items()},
         )
 
     def instead(self, near: Closeness) -> Alternative | None:

@@ -15,6 +15,7 @@ from halfmask.evaluation.experiment import Experiment
 from halfmask.files import read_page, write_page
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Score
+from halfmask.menus.question import UNITS, KeptPromise
 from halfmask.plain import Count, Share, Size, from_plain, key_text, to_plain
 from halfmask.protection.attacks.finding import Finding
 from halfmask.protection.guarantees.guarantee import EPSILONS, Guarantee
@@ -56,6 +57,7 @@ class SettingCard:
     ``whole``                 promise of one reading for a change of its whole range
     ``told``                  an attacker's best odds if a value lasts k readings, by k
     ``per_unit``              epsilon per unit of a reading's change; None if there is none
+    ``protected``             promises by unit of protection: reading, day, whole-day, month and home
     """
 
     id: str
@@ -74,6 +76,7 @@ class SettingCard:
     whole: Promise | None
     told: Mapping[int, Share]
     per_unit: Size | None
+    protected: Mapping[str, KeptPromise]
 
     @property
     def setting(self) -> PrivacySetting:
@@ -143,6 +146,7 @@ class CardAbout:
     ``reports``     numbers of reports in a day, a month and a year
     ``evidence``    description of what attacks were run on
     ``resolution``  kind of that evidence
+    ``units``       by unit of protection, what its promises are about, in words
     ``asked``       options of the command that made the card; None without a command
     """
 
@@ -159,6 +163,7 @@ class CardAbout:
     evidence: str
     resolution: str
     seed: int
+    units: Mapping[str, str]
     asked: Mapping[str, Any] | None = None
 
 
@@ -272,6 +277,7 @@ def _faults(card: ReportCard) -> Iterator[str]:
     if not ids or len(set(ids)) < len(ids):
         yield "'settings' is empty, or two have the same 'id'"
     yield from _missing("about.windows", card.about.windows, ("one reading", "a day", "everything"))
+    yield from _missing("about.units", card.about.units, UNITS)
     yield from _missing("about.reports", card.about.reports, ("day", "month", "year"))
     for number, each in enumerate(card.cards):
         yield from _setting_faults(f"settings[{number}]", each, card.about)
@@ -297,6 +303,7 @@ def _setting_faults(at: str, each: SettingCard, about: CardAbout) -> Iterator[st
             yield f"'{place}' does not have {len(CURVE)} points"
     yield from _differ(f"{at}.promises", each.promises, about.windows)
     yield from _differ(f"{at}.told", each.told, TOLD)
+    yield from _differ(f"{at}.protected", each.protected, about.units)
     yield from _attack_faults(f"{at}.attacks", each.attacks)
 
 

@@ -49,6 +49,22 @@ def card_rows(card: ReportCard) -> list[list[str]]:
     return rows
 
 
+def protected_rows(card: ReportCard, unit: str, epsilon: float | None = None) -> list[list[str]]:
+    """Return what each setting promises about a unit of protection, headings first.
+
+    ``epsilon``  says whether each setting keeps it
+    """
+    rows = [["id", "setting", "epsilon", "delta"] + ([] if epsilon is None else [f"keeps {number_text(epsilon)}"])]
+    for each in card.cards:
+        found = each.protected[unit]
+        row = [each.id, str(each.setting), NO_PROMISE if found.epsilon is None else upwards(found.epsilon)]
+        row.append(f"{found.delta:g}")
+        if epsilon is not None:
+            row.append("yes" if found.epsilon is not None and found.epsilon <= epsilon else "no")
+        rows.append(row)
+    return rows
+
+
 def attack_rows(card: ReportCard) -> list[list[str]]:
     """Return what reports still tell as a table, headings first: a row per setting, and one of unmasked reports.
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from halfmask.commands._files import from_campaign
 from halfmask.commands._options import (
@@ -51,6 +51,18 @@ class Audit(Seeded, MayWrite, Advances):
         Folder of a device: its terms give step and range, and the setting if neither --setting nor a menu is named.
     campaign
         A campaign as the service shows it (JSON): it gives step, range and unit.
+    protect
+        Also print what each setting promises about a reading, a day, a whole-day, a month or a home.
+    epsilon
+        With --protect: say which settings keep this epsilon.
+    delta
+        The delta of these promises.
+    change
+        The change of a reading that --protect reading and day are about; by default a typical reading.
+    low
+        The least total of a period that --protect whole-day, month and home are about; by default the menu's.
+    high
+        The largest total of a period; by default the menu's, else from the data.
     window
         A number of readings in a row to protect together, in addition to one reading and a day of readings: 4
         half-hours cover two hours of an appliance.
@@ -86,6 +98,12 @@ class Audit(Seeded, MayWrite, Advances):
     step: float | None = None
     state: AnyPath | None = None
     campaign: AnyPath | None = None
+    protect: Literal["reading", "day", "whole-day", "month", "home"] | None = None
+    epsilon: float | None = None
+    delta: float = 1e-6
+    change: float | None = None
+    low: float | None = None
+    high: float | None = None
     window: WholeIfAny = None
     reports: str = "48,1440,17520"
     other_data: Flag = False
@@ -118,6 +136,8 @@ class Audit(Seeded, MayWrite, Advances):
             )
         if self.menu is not None and self.profile is None:
             raise OptionError("attacks need the menu's profile: name `profile`")
+        if self.epsilon is not None and self.protect is None:
+            raise OptionError("an epsilon is about something: name what may change, `protect`")
         if self.panel is None and self.columns():
             raise OptionError("columns are those of the readings: name their source, `panel`")
 
@@ -144,6 +164,10 @@ def audit(options: Audit) -> "ReportCard | Guarantee":
         window=options.window,
         seed=options.seed,
         other_data=options.other_data,
+        change=options.change,
+        low=options.low,
+        high=options.high,
+        delta=options.delta,
         advance=options.advance,
     )
     return replace(card, about=replace(card.about, asked=asked.asked()))
@@ -221,6 +245,15 @@ def main(options: Audit, *, json: Flag = False) -> None:
         _print_guarantee(found)
     else:
         _card(found)
+        if options.protect is not None:
+            _protected(found, options)
+
+
+def _protected(card: "ReportCard", options: Audit) -> None:
+    from halfmask.audits.card_table import protected_rows
+
+    unit = options.protect or ""
+    print_rows(protected_rows(card, unit, options.epsilon), f"Promised {card.about.units[unit]}")
 
 
 def _print_guarantee(found: "Guarantee") -> None:

@@ -35,6 +35,7 @@ from halfmask_device.terms import STEP
 
 DELTA = 1e-6
 READING, DAY, WHOLE_DAY, MONTH, HOME = "reading", "day", "whole-day", "month", "home"
+UNITS = (READING, DAY, WHOLE_DAY, MONTH, HOME)
 WHOLE = (WHOLE_DAY, MONTH, HOME)
 """Units in which a period's total may change by anything within the bounds."""
 MONTH_DAYS = 30
