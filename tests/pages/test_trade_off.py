@@ -51,6 +51,7 @@ def card(mu: float) -> ReportCard:
         told=told,
         whole=None,
         per_unit=None,
+        protected={},
     )
     about = replace(small_card().about, sensitivity=ChangeAudited(1.0, "as given", 0.5), reports={"day": DAY})
     silent = replace(unknown, setting=PrivacySetting.parse("none"))
