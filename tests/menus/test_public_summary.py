@@ -47,8 +47,9 @@ def test_readings_of_a_period_are_told_at_a_usual_interval(period: str, apart: i
     assert (given.a_period, given.interval_known) == (7, True)
 
 
-def test_an_interval_that_drowns_in_the_noise_is_not_known() -> None:
-    """A hundred producers who agree, and noise of a fifth of a vote each: 80 votes apart, or never."""
+def test_an_interval_that_drowns_in_the_noise_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred producers who agree: their votes exceed eight scales of the noise, or do not."""
+    monkeypatch.setattr(NOISE, unchanged)
     profile = household(users=100, days=6, step=2).profile
     for epsilon, known in ((50.0, True), (0.05, False)):
         found = public_summary(profile, epsilon, BOUNDS)

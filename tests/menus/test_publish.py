@@ -100,6 +100,20 @@ def test_what_the_noise_covers_is_not_published() -> None:
     assert published_error(calibrated().summary, PrivacySetting.parse("clip:0,1/laplace:1"), 100) is None
 
 
+def test_a_wild_mean_is_not_known_because_it_is_clipped() -> None:
+    """Noise that lifts the mean far above the bound leaves a narrow interval at the bound, and is not believed."""
+    wild = PublicTotals(0, 64, 300, 120, (0.0,) * 11, 0.1)
+    assert wild.size().low > 0
+    assert not wild.known
+    assert PublicTotals(0, 64, 20, 4, (0.0,) * 11, 0.1).known
+    full = replace(calibrated().summary, totals=PublicTotals(0, 64, 64, 1, (0.0,) * 11, 0.1))
+    cells = synthetic_profile(full, 100, Period.parse("day"), None).cells[..., 1]
+    assert np.clip(cells, 0, 64).mean() == pytest.approx(0.9 * 64, rel=1e-3)
+    fed_in = replace(calibrated().summary, totals=PublicTotals(-64, 0, -20, 1, (0.0,) * 11, 0.1))
+    cells = synthetic_profile(fed_in, 100, Period.parse("day"), None).cells[..., 1]
+    assert np.clip(cells, 0, 64).mean() == pytest.approx(20, rel=1e-3)
+
+
 def test_estimates_keep_the_digits_that_mean_something() -> None:
     assert meant(Estimate(0.12345, 0.1111, 0.1399)) == Estimate(0.12, 0.11, 0.14)
     assert meant(Estimate(0.12345, 0.12341, 0.12349)) == Estimate(0.123, 0.123, 0.124)

@@ -12,6 +12,7 @@ from halfmask.menus.noisy_counts import QUANTILE, noise_scales, release
 from halfmask.menus.producer_votes import COUNTS, EDGES, LOWEST, VOTE
 from halfmask.profiles.profile import Profile
 
+MOST_UNKNOWN = 0.5
 BOUND_STANDS_OUT = 8.0
 """Votes of an octave that may give the bounds, over the noise's scale; noise alone has them once in 70 summaries."""
 BELOW, BEYOND = -0.25, 2.0
@@ -55,6 +56,14 @@ class PublicTotals:
         """Return the mean total with its 95 % interval, clipped to the bounds."""
         half = QUANTILE * self.mean_error
         return Estimate(*(min(max(self.mean + each, self.low), self.high) for each in (0.0, -half, half)))
+
+    @property
+    def known(self) -> bool:
+        """Whether the mean total is known well enough to publish what depends on it: the half-width of its interval is
+        at most `MOST_UNKNOWN` of it, and the interval does not hold 0.
+        """
+        value, low, high = self.size()
+        return QUANTILE * self.mean_error <= MOST_UNKNOWN * abs(value) and not low <= 0 <= high
 
     def clipped(self) -> Estimate:
         """Return the share of totals outside the bounds."""

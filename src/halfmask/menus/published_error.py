@@ -16,8 +16,6 @@ from halfmask.menus.public_totals import Estimate
 from halfmask.menus.total_error import below_normal
 from halfmask_device.setting import READING, SPLIT
 
-MOST_UNKNOWN = 0.5
-"""Largest half-width of the mean total's interval, as a part of the mean, with which figures are published."""
 SERVICES = 2
 """Draws of a split setting's law in a total: one by each of two services."""
 
@@ -78,7 +76,7 @@ def unknown(summary: PublicSummary, release: str) -> str | None:
     if summary.totals is None:
         return "the summary has no mean total, because no bounds of totals were given: give `low` and `high`"
     size = summary.totals.size()
-    if not (size.high - size.low) / 2 <= MOST_UNKNOWN * abs(size.value) or size.low <= 0 <= size.high:
+    if not summary.totals.known:
         return (
             f"the mean total is {size.value:.3g} with a standard error of {summary.totals.mean_error:.2g}: there are "
             f"too few producers for this noise (epsilon {summary.epsilon:g}), so no error of a total is published"

@@ -34,6 +34,8 @@ USUAL_DEVIATION, USUAL_STRENGTH = 1.5, 1.0
 """Standard deviation of log2 |s|, and strength, if the octaves drown in the noise."""
 ASSUMED = 0.25
 """Mean total as a part of the bound, if the summary cannot distinguish it from 0; no error is then published."""
+MOST_FILLED = 0.9
+"""Largest mean total as a part of high: at high itself, every total would be beyond it."""
 MOST_ZEROS = 0.95
 ROUNDS = 60
 
@@ -88,8 +90,10 @@ def _scaled(values: FloatArray, summary: PublicSummary) -> FloatArray:
     if summary.totals is None:
         return values
     low, high = summary.totals.low, summary.totals.high
-    value, least, _ = summary.totals.size()
-    size = value if least > 0 else ASSUMED * max(high, -low)
+    size = summary.totals.size().value if summary.totals.known else ASSUMED * (high if high >= -low else low)
+    if size < 0:  # sizes of readings alone are known, so the same is done on the other side of 0
+        low, high, size = -high, -low, -size
+    size = min(size, MOST_FILLED * high)
     totals = values.reshape(len(values), -1, max(round(summary.a_period), 1)).sum(axis=2)
     least, most = 2.0**-60, 2.0**60
     for _ in range(ROUNDS):
