@@ -10,6 +10,7 @@ from halfmask_device.errors import (
     ReadingError,
     RunError,
     SettingError,
+    ShareError,
     SourceError,
     StoppedError,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "ReadingError",
     "RunError",
     "SettingError",
+    "ShareError",
     "SourceError",
     "StoppedError",
 ]

@@ -8,6 +8,7 @@
     │   │   └── StoppedError a reading may not be reported; those before it were
     │   ├── SettingError     a privacy setting is malformed or out of range
     │   ├── FileFormatError  one of our files is truncated, not ours, or too new
+    │   ├── ShareError       a share of a split report is malformed, or its proof does not hold
     │   └── OptionError      an option's value is not valid, alone or with the others
     └── RunError             the machine could not do it
         └── ExtraError       a part of the package is not installed
@@ -87,6 +88,12 @@ class FileFormatError(InputError):
     """One of our files is truncated, damaged, not ours, or from a newer version."""
 
     code = "file"
+
+
+class ShareError(InputError):
+    """A share of a split report is malformed, its measurement is out of range, or its proof does not hold."""
+
+    code = "share"
 
 
 class OptionError(InputError):
