@@ -201,7 +201,7 @@ def given(folder: Path) -> None:
     rng = np.random.default_rng(1)
     rows = [f"{'äö'[n % 2]};0{1 + n // 48}.01.2026 {n % 48 // 2:02}:{n % 2 * 30:02};1,5" for n in range(200)]
     (folder / "latin.csv").write_bytes("\n".join(["Zähler;Zeit;Wert", *rows]).encode("cp1252"))
-    (folder / "ballots.csv").write_text("L1,L2,L3\nL2,L1,L3\n")
+    (folder / "ballots.csv").write_text("L1,L2,N\nL2,L1,N\n")
     times = [f"2026-01-{1 + n // 48:02}T{n % 48 // 2:02}:{n % 2 * 30:02}:00Z,{0.1 + n % 7 / 10}" for n in range(336)]
     (folder / "mine.csv").write_text("\n".join(["time,value", *times]))
     (folder / "bids.csv").write_text("producer,cost\n" + "".join(f"p{n},{n + 1}\n" for n in range(20)))

@@ -19,7 +19,7 @@ from halfmask_device.errors import OPTION
 def phrase(message: str, command: str | None = None) -> str:
     """Return a message with options as they are typed: `max_mean` is --max-mean, `error=scaled` is --error scaled.
 
-    The spelling is that of the command that runs, or of the first command that has the option.
+    The spelling is that of the command that runs, else of `profile`, else of the first command that has the option.
     """
 
     def typed(found: re.Match[str]) -> str:
@@ -35,7 +35,7 @@ def phrase(message: str, command: str | None = None) -> str:
 def spelled(name: str, command: str | None) -> str:
     """Return how the command line spells an option of Python; the name itself if no command has it."""
     known = options()
-    for each in (command, *known):
+    for each in (command, "profile", *known):
         if name in known.get(each or "", {}):
             return known[each or ""][name]
     return name

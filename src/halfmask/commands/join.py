@@ -77,7 +77,7 @@ def main(options: Join) -> None:
     print(f"joined campaign {member.campaign} by setting {member.setting} ({'; '.join(levels(terms)[member.setting])})")
     note(f"purpose: {offer.get('purpose')}; published from {offer.get('least_producers')} producers on")
     totals = terms.release == TOTAL
-    if DeviceSetting.parse(terms.menu[member.setting]).mechanism == "none":
+    if not DeviceSetting.parse(terms.menu[member.setting]).parameters:  # only `none` takes no parameters
         what = "totals" if totals else "readings"
         note(f"setting {member.setting} is 'none': {what} are sent as they are, without a mask")
     if totals:
