@@ -16,6 +16,7 @@ NAMES = (
     "smoothing",
     "calibration",
     "promises",
+    "split",
 )
 
 for name in sys.argv[1:] or NAMES:
