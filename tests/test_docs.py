@@ -204,7 +204,8 @@ def test_the_example_of_the_readme_runs(
 
 def test_the_campaign_of_the_documents_is_taken_as_it_stands(tmp_path: Path) -> None:
     """By curl's own kind of body, and a device can join it; a date alone would be refused."""
-    (text,) = re.findall(r"```json\n(.*?)```", (ROOT / "docs" / "operating.md").read_text(), flags=re.DOTALL)
+    blocks = re.findall(r"```json\n(.*?)```", (ROOT / "docs" / "protocol.md").read_text(), flags=re.DOTALL)
+    (text,) = [block for block in blocks if '"rewards"' in block]
     with running(sqlite_url(tmp_path)) as world:
         consumer = world.consumer()
         headers = {"Authorization": f"Bearer {consumer}", "Content-Type": "application/x-www-form-urlencoded"}

@@ -24,7 +24,7 @@ def phrase(message: str, command: str | None = None) -> str:
 
     def typed(found: re.Match[str]) -> str:
         name, value = found.groups()
-        option = spelled(name, command)
+        option = spelled(name, command or _command())
         if value == "False" and option.startswith("--"):
             return f"--no-{option.removeprefix('--')}"
         return option if value is None else f"{option} {value}"

@@ -1,0 +1,145 @@
+"""A campaign from an offer: what it takes over, what it refuses, and that a service takes it and devices join it."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from halfmask.commands.campaign import CampaignOptions, OfferedCampaign, campaign
+from halfmask.menus.menu import OWN, Menu, none_setting
+from halfmask.menus.question import Question
+from tests.commands.program import error_of, halfmask
+from tests.pages.studies import menu_of
+from tests.refusals import refused
+from tests.service.process import init, served
+from tests.service.world import sqlite_url
+
+TERMS: dict[str, Any] = {"name": "Old town", "purpose": "size it", "begin": "2027-03-01", "end": "2027-06-01"}
+PAID: dict[str, Any] = {"rewards": "A=4,N=5", "budget": 100_000, "most_per_period": 5}
+
+
+def offer(**changed: Any) -> Menu:
+    """An offer of daily totals."""
+    made = menu_of({"A": ("laplace:2.5@total", 0.3, 0.9), "B": ("laplace:5@total", 0.7, 0.8)})
+    question = Question(40.0, 1, unit="kWh", protect="whole-day", release="total", readings=48, high=40.0)
+    settings = (*made.settings[:-1], none_setting("total"))
+    return replace(made, settings=settings, question=replace(question, **changed))
+
+
+def of_readings() -> Menu:
+    return replace(menu_of({"A": ("laplace:0.5", 0.3, 0.9)}), question=Question(0.5, 48, unit="kW"))
+
+
+def test_the_offer_decides_what_its_promises_depend_on() -> None:
+    made = campaign(offer(), **TERMS, time_zone="Europe/Berlin")
+    plain = made.plain
+    assert plain["lattice"] == {"step": "0.001", "low": "0", "high": "40"}
+    assert (plain["release"], plain["readings_expected"], plain["period"]) == ("total", 48, "day")
+    assert (plain["unit"], plain["least_producers"]) == ("kWh", 20)
+    assert plain["begins"] == "2027-02-28T23:00:00Z"
+    assert plain["ends"] == "2027-05-31T22:00:00Z"  # summer time
+    assert made.terms.menu == {"A": "laplace:2.5@total", "B": "laplace:5@total", "N": "none@total"}
+    assert "rewards" not in plain
+    half_hours = campaign(offer(period="30m", readings=1), **TERMS)
+    assert half_hours.plain["period"] == "half_hour"
+
+
+@pytest.mark.parametrize(
+    ("field", "given"), [("high", "80"), ("low", "-1"), ("step", "0.01"), ("unit", "kW"), ("period", "week")]
+)
+def test_an_option_does_not_change_what_was_promised(field: str, given: str) -> None:
+    with refused("option.promise", field):
+        campaign(offer(), **TERMS, **{field: given})
+
+
+def test_an_option_may_repeat_what_was_promised() -> None:
+    assert campaign(offer(), **TERMS, high="40.0", step="1e-3").plain == campaign(offer(), **TERMS).plain
+
+
+def test_readings_need_their_range() -> None:
+    with refused("option.missing", "low"):
+        campaign(of_readings(), **TERMS)
+    made = campaign(of_readings(), **TERMS, low="0", high="20", period="week", readings=336, every=30)
+    assert (made.plain["period"], made.plain["every_minutes"], made.plain["release"]) == ("week", 30, "reading")
+    with refused("option.campaign", "high"):  # not a multiple of the step
+        campaign(of_readings(), **TERMS, low="0", high="20.0005")
+
+
+def test_totals_are_not_cut_off() -> None:
+    for field in ("begin", "end"):
+        with refused("option.boundary", field):
+            campaign(offer(), **TERMS | {field: "2027-04-01T06:00:00Z"})
+    with refused("option.time", "begin"):
+        campaign(offer(), **TERMS | {"begin": "2027-04-01T00:00:00"})
+    with refused("option.zone", "time_zone"):
+        campaign(offer(), **TERMS, time_zone="Europe")
+    with refused("option.campaign", "end"):
+        campaign(offer(), **TERMS | {"end": "2027-03-01"})
+
+
+def test_the_analysts_own_offer_is_refused() -> None:
+    with refused("option.own"):
+        campaign(replace(offer(), provenance={OWN: True}), **TERMS)
+
+
+def test_rewards_are_whole_and_of_the_menu() -> None:
+    assert campaign(offer(), **TERMS, **PAID).plain["rewards"] == {"A": 4, "N": 5}
+    for wrong in ("A=0.5", "X=1", "A=-1"):
+        with refused("option.rewards", "rewards"):
+            campaign(offer(), **TERMS, **PAID | {"rewards": wrong})
+    with refused("option.budget"):
+        campaign(offer(), **TERMS, rewards="A=4")
+    with refused("option.rewards"):
+        campaign(offer(), **TERMS, most_per_period=5)
+
+
+def test_the_cap_is_given() -> None:
+    assert campaign(offer(), **TERMS, **PAID | {"most_per_period": 2}).plain["most_per_period"] == 2
+
+
+def test_the_token_is_not_an_option(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("HALFMASK_TOKEN", raising=False)
+    with refused("option.token", "token_file"):
+        campaign(offer(), **TERMS, service="http://127.0.0.1:9")
+    with refused("source.token"):
+        campaign(offer(), **TERMS, service="http://127.0.0.1:9", token_file=tmp_path / "none")
+    with refused("option.service", "service"):
+        campaign(offer(), **TERMS, token_file=tmp_path / "none")
+
+
+def test_a_service_takes_it_and_a_device_joins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = sqlite_url(tmp_path)
+    operator = init(url)
+    offer().write(tmp_path / "offer.json")
+    line = ["campaign", tmp_path / "offer.json", *(f"--{name}={value}" for name, value in TERMS.items())]
+    shown = halfmask(*line, "-o", tmp_path / "campaign.json")
+    assert shown.returncode == 0, shown.stderr
+    assert "light blur" not in shown.stdout  # a menu made by hand has no names
+    for id, epsilon in (("A", "epsilon 16"), ("B", "epsilon 8"), ("N", "no finite epsilon")):
+        assert any(row.startswith(id) and epsilon in row for row in shown.stdout.splitlines()), shown.stdout
+    with served(url, tmp_path / "log") as service:
+        address = f"http://{service.host}:{service.port}"
+        token = service.ok("POST", "/v1/consumers", operator, {"name": "utility"})["token"]
+        (tmp_path / "token").write_text(f"{token}\n")
+        posted = halfmask(*line, "--service", address, "--token-file", tmp_path / "token")
+        assert posted.returncode == 0, posted.stderr
+        id = posted.stdout.splitlines()[-1]
+        found = service.ok("GET", f"/v1/campaigns/{id}")
+        sent = json.loads((tmp_path / "campaign.json").read_text())
+        assert {name: found[name] for name in sent if sent[name] is not None} == {
+            name: value for name, value in sent.items() if value is not None
+        }
+        joined = halfmask("join", address, "--campaign", id, "--setting", "A", "--state", tmp_path / "mine")
+        assert joined.returncode == 0, joined.stderr
+        monkeypatch.setenv("HALFMASK_TOKEN", operator)  # not a consumer's
+        error = error_of(*line, "--service", address)
+        assert (error.code, getattr(error, "status", None)) == ("service", 403)
+
+
+def test_it_returns_what_it_writes(tmp_path: Path) -> None:
+    path = tmp_path / "campaign.json"
+    made = campaign(CampaignOptions(menu=offer(), output=path, **TERMS))
+    assert isinstance(made, OfferedCampaign)
+    assert json.loads(path.read_text()) == json.loads(json.dumps(made.plain))
