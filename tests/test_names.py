@@ -75,6 +75,7 @@ SAME_FUNCTION = {
     "divergence": "of the device's bound, and of the law behind it",
     "per_unit": "epsilon per unit of change: of the study's guarantee, and of the device",
     "simulated_errors": "of one attack each",
+    "upgrade": "of all tables, and of one migration",
     "scaled": "a law's kernel, and a grid of it",
 }
 """Public functions that may have one name, and why."""

@@ -154,8 +154,8 @@ def _without_password(db: str) -> str:
 def _say_address(address: str) -> None:
     """Print the address to standard output, and what to do next to standard error."""
     print(address, flush=True)
-    note("what to do next, with the operator's token of 'halfmask serve --init':")
-    note(f"""  curl -X POST {address}/v1/consumers -H "Authorization: Bearer OPERATOR" -d '{{"name": "utility"}}'""")
-    note(f"""  curl -X POST {address}/v1/campaigns -H "Authorization: Bearer CONSUMER" -d @campaign.json""")
+    note("what to do next:")
+    note("  halfmask admin add utility   # with the same --db: makes a consumer, whose token is HALFMASK_TOKEN")
+    note(f"  halfmask campaign offer.json --name N --purpose P --begin DATE --end DATE --service {address}")
     note(f"  halfmask join {address}   # on a producer's device")
-    note("Ctrl-C ends the service; docs/operating.md has a complete campaign.json, docs/protocol.md every path")
+    note("Ctrl-C ends the service; docs/operating.md says how to run it for long, docs/protocol.md has every path")

@@ -49,6 +49,7 @@ class Service:
         self.stopping = False
         """Whether the process is stopping, so that streams must end."""
         self._campaigns: dict[int | str, Campaign] = {}
+        self._newest_action = 0
 
     @cached_property
     def name(self) -> str:
@@ -71,6 +72,14 @@ class Service:
     def undone(self) -> None:
         """Forget the cached campaigns: one of them may have been made in the transaction that was undone."""
         self._campaigns.clear()
+
+    def notice_actions(self, tx: Transaction) -> None:
+        """Forget what is in memory of campaigns if an operator has acted since the last call."""
+        newest = tx.last_action()
+        if newest != self._newest_action:
+            self._newest_action = newest
+            self.undone()
+            self.settled.clear()
 
     def campaign_of(self, tx: Transaction, key: int) -> Campaign:
         found = self.campaign(tx, key)

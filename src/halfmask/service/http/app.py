@@ -177,6 +177,7 @@ async def _close_first(service: Service, writer: Writer, route: Route, asked: Re
 def _closing(service: Service, writer: Writer) -> Callable[[], Awaitable[None]]:
     async def close_due() -> None:
         now = service.clock()
+        await run_in_threadpool(service.store.read, service.notice_actions)
         for campaign, spans in await run_in_threadpool(service.due, now):
             await writer.submit(partial(close_all, campaign=campaign, spans=spans, now=now))
             log.info("periods closed", extra={"campaign": campaign.public, "count": len(spans)})

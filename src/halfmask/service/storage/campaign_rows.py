@@ -10,8 +10,9 @@ from halfmask.service.storage.identity_rows import producers
 from halfmask.service.storage.tables import Plain, Statements, dump, long_text, numbered_column, table, text, whole
 from halfmask_device.instants import Instant
 
-UNGIVEN, UPSTREAM = 0, -1
+UNGIVEN, UPSTREAM, DELETED = 0, -1, -2
 """Values of ``consumer`` in campaigns of other nodes: a peer's until the operator assigns a consumer, and a gateway's.
+And in a campaign that was deleted, of which only an empty row is left.
 """
 
 campaigns = table(
@@ -80,7 +81,7 @@ class CampaignStatements(Statements):
 
     def _campaigns(self, *where: Any) -> list[CampaignRow]:
         c = campaigns.c
-        rows = self._do(select(c.id, c.public, c.consumer, c.terms).where(*where).order_by(c.id))
+        rows = self._do(select(c.id, c.public, c.consumer, c.terms).where(c.consumer != DELETED, *where).order_by(c.id))
         return [CampaignRow(*row[:3], json.loads(row[3])) for row in rows]
 
     def set_consumer(self, campaign: int, consumer: int) -> None:

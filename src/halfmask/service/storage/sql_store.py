@@ -19,6 +19,7 @@ from halfmask.service.refusal import Refusal
 from halfmask.service.storage.campaign_rows import CampaignStatements
 from halfmask.service.storage.databases import DATABASES, file_of, read_url
 from halfmask.service.storage.identity_rows import IdentityStatements
+from halfmask.service.storage.operator_rows import OperatorStatements
 from halfmask.service.storage.period_rows import PeriodStatements
 from halfmask.service.storage.report_rows import ReportStatements
 from halfmask.service.storage.tables import newest_version, upgrade, version_of
@@ -55,6 +56,7 @@ class Transaction(
     CampaignStatements,
     ReportStatements,
     PeriodStatements,
+    OperatorStatements,
 ):
     """Everything that is read or written together. The store begins and ends it."""
 
