@@ -1,4 +1,4 @@
-"""The log of operators' actions."""
+"""All that this version adds to the tables of halfmask 0.2."""
 
 import sqlalchemy as sa
 from alembic import op
