@@ -361,7 +361,7 @@ def _money(made: OfferedCampaign) -> list[str]:
 def _warned(terms: CampaignTerms) -> list[str]:
     """Return what a consumer should know before producers join, because terms cannot change afterwards."""
     found = []
-    open_levels = [id for id, text in terms.menu.items() if DeviceSetting.parse(text).mechanism == "none"]
+    open_levels = [id for id, text in terms.menu.items() if not DeviceSetting.parse(text).parameters]
     if open_levels:
         found.append(f"{', '.join(open_levels)} is shared without a mask")
     if terms.least_producers < LEAST_PRODUCERS:

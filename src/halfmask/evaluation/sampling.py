@@ -72,7 +72,8 @@ def check_not_too_large(profile: Profile) -> None:
     """Raise a ReadingError if readings are so large that their powers or sums would overflow."""
     if (why := too_large(profile)) is not None:
         raise ReadingError(
-            f"{why}: profile them in a larger `unit`, or drop such values, `low={-LARGEST:g}` with `high={LARGEST:g}`"
+            f"{why}: profile them in a larger unit, or drop such values, "
+            f"'halfmask profile --min={-LARGEST:g} --max {LARGEST:g}'"
         )
 
 
