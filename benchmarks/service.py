@@ -68,9 +68,10 @@ Told(uvicorn.Config(app, port=0, log_level="error")).run()
 
 
 @contextmanager
-def running(words: list[str]) -> Iterator[tuple[str, int]]:
-    """A server's address and its process."""
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+def running(words: list[str], db: str = "") -> Iterator[tuple[str, int]]:
+    """A server's address and its process; an address of a database may hold a password."""
+    env = {**os.environ, "HALFMASK_SERVE_DB": db}
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env) as process:
         try:
             assert process.stdout is not None
             yield process.stdout.readline().strip(), process.pid
@@ -136,8 +137,8 @@ def service(name: str, db: str, *more: str) -> tuple[float, float]:
     operator = initialise(db)
     assert operator is not None
     limits = ["--requests-per-second", "0", "--joins-per-minute", "0"]
-    words = [sys.executable, "-m", "halfmask", "serve", "--db", db, "--port", "0", *limits, *more]
-    with running(words) as (address, process):
+    words = [sys.executable, "-m", "halfmask", "serve", "--port", "0", *limits, *more]
+    with running(words, db) as (address, process):
         campaign, tokens = begin(address, operator)
         single = measured(name, address, process, tokens, 1, 0)
         measured(name, address, process, tokens, BATCH, 40_000)

@@ -19,18 +19,19 @@ ABOUT = b"halfmask"
 
 
 @contextmanager
-def whole_file(path: str | Path) -> Iterator[Path]:
+def whole_file(path: str | Path, mode: int = 0o666) -> Iterator[Path]:
     """Yield a temporary path beside ``path``. On success it is renamed to ``path``, on failure it is deleted.
 
     The old file stays intact until the new one is complete and on disk, whatever happens in between (an exception,
-    Ctrl-C, a full disk). An ``OSError`` becomes a ``RunError`` that names the file.
+    Ctrl-C, a full disk). An ``OSError`` becomes a ``RunError`` that names the file. The new file has the rights
+    ``mode``, less what the user's umask takes away.
     """
     target = Path(path)
     if target.is_dir():
         raise RunError(f"cannot write {target}: it is a folder")
     temporary = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
-        temporary.touch(exist_ok=False)
+        temporary.touch(mode, exist_ok=False)
         yield temporary
         with temporary.open("rb+") as written:
             os.fsync(written.fileno())

@@ -2,10 +2,11 @@
 
 import http.client
 import json
+import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,14 @@ COMMAND = (sys.executable, "-m", "halfmask")
 
 def init(url: str) -> str:
     """Make the database by the program; the operator's token."""
-    done = subprocess.run([*COMMAND, "serve", "--init", "--json", "--db", url], capture_output=True, text=True)
+    done = subprocess.run([*COMMAND, "serve", "--init", "--json"], capture_output=True, text=True, env=env_of(url))
     assert done.returncode == 0, done.stderr
     return str(json.loads(done.stdout)["token"])
+
+
+def env_of(url: str, **secrets: str) -> dict[str, str]:
+    """The environment that names a database and secrets: a command line may hold neither."""
+    return {**os.environ, **{f"HALFMASK_SERVE_{name}": value for name, value in {**secrets, "DB": url}.items()}}
 
 
 def children(process: int) -> list[int]:
@@ -38,11 +44,19 @@ def _words(process: int) -> bytes:
 class Served:
     """A running service; ``before`` stands before its command, like a tracer."""
 
-    def __init__(self, url: str, log: Path, *options: str, port: int = 0, before: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        url: str,
+        log: Path,
+        *options: str,
+        port: int = 0,
+        before: Sequence[str] = (),
+        secrets: Mapping[str, str] | None = None,
+    ) -> None:
         self.log = log
         with log.open("ab") as errors:
-            words = [*before, *COMMAND, "serve", "--db", url, "--port", str(port), *options]
-            self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, text=True)
+            words, env = [*before, *COMMAND, "serve", "--port", str(port), *options], env_of(url, **(secrets or {}))
+            self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, text=True, env=env)
         assert self.process.stdout is not None
         address = self.process.stdout.readline().strip()
         assert address.startswith("http://"), log.read_text()

@@ -16,12 +16,13 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from halfmask.service.serve import initialise
 from tests.service.fleet import Fleet, wait_until
-from tests.service.process import COMMAND, PATIENCE, Served, children, served
+from tests.service.process import COMMAND, PATIENCE, Served, children, env_of, served
 from tests.service.servers import Postgres, free_port, fresh_database
 from tests.service.test_serve import begin
 from tests.service.world import sqlite_url
@@ -52,8 +53,9 @@ def test_kill_9_at_random_moments_loses_and_doubles_nothing(
             time.sleep(chance.uniform(0, 0.3))
             service.stop(signal.SIGKILL)
             if number % 10 == 0:  # once more, while it starts
-                words = [*COMMAND, "serve", "--db", url, "--port", str(port)]
-                starting = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                words = [*COMMAND, "serve", "--port", str(port)]
+                quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": env_of(url)}
+                starting = subprocess.Popen(words, **quiet)
                 time.sleep(chance.uniform(0, 2))
                 starting.kill()
                 starting.wait(PATIENCE)

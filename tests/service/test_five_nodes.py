@@ -86,7 +86,7 @@ class Cluster:
     def start(self, place: int) -> None:
         options = [word for (one, _), link in self.links.items() if one == place for word in ("--peer", link.address)]
         log = self.folder / f"node{place}.log"
-        self.nodes[place] = Served(self.url(place), log, "--peer-token", SECRET, *options)
+        self.nodes[place] = Served(self.url(place), log, *options, secrets={"PEER_TOKEN": SECRET})
 
     def node(self, place: int) -> Served:
         found = self.nodes[place]

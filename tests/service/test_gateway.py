@@ -36,8 +36,8 @@ def gateway(world: World, above: Transport, token: str) -> Gateway:
     return Gateway(world.service, world.app.state.writer, Upstream("http://above", above, tries=1), token)
 
 
-def node_token(world: World, campaign: str, consumer: str) -> str:
-    return str(world.ok("POST", f"/v1/campaigns/{campaign}/nodes", consumer, {"name": "gateway"})["token"])
+def node_token(world: World, campaign: str) -> str:
+    return str(world.ok("POST", f"/v1/campaigns/{campaign}/nodes", world.operator, {"name": "gateway"})["token"])
 
 
 def shared(world: World, campaign: str, producers: int, first: int) -> int:
@@ -61,12 +61,12 @@ def test_a_tree_of_gateways_adds_up(tmp_path: Path) -> None:
     with services(tmp_path, "above", "middle", "below") as (above, middle, below):
         consumer = above.consumer()
         campaign = above.campaign(consumer)
-        first = gateway(middle, link(above), node_token(above, campaign, consumer))
+        first = gateway(middle, link(above), node_token(above, campaign))
         middle.wait(first.round())
         offer = middle.ok("GET", f"/v1/campaigns/{campaign}")
         assert (offer["grace_minutes"], offer["rewards"], offer["budget"]) == (55, {}, 0)
         # nobody is the consumer at a gateway: its operator adds the node below
-        second = gateway(below, link(middle), node_token(middle, campaign, middle.operator))
+        second = gateway(below, link(middle), node_token(middle, campaign))
         below.wait(second.round())
         total = shared(above, campaign, 2, 5) + shared(middle, campaign, 3, 1000)
         middle.wait(first.round())
@@ -84,7 +84,7 @@ def test_lost_doubled_and_late_messages_change_no_total(tmp_path: Path, seed: in
     with services(tmp_path, "above", "gateway") as (above, below):
         consumer = above.consumer()
         campaign = above.campaign(consumer)
-        token = node_token(above, campaign, consumer)
+        token = node_token(above, campaign)
         faulty = Faulty(link(above), random.Random(seed))
         below.wait(gateway(below, link(above), token).round())
         total, sender = 0, gateway(below, faulty, token)
@@ -110,7 +110,7 @@ def test_what_the_gateway_closed_arrives_and_what_comes_later_does_not(tmp_path:
     with services(tmp_path, "above", "gateway") as (above, below):
         consumer = above.consumer()
         campaign = above.campaign(consumer)
-        sender = gateway(below, link(above), node_token(above, campaign, consumer))
+        sender = gateway(below, link(above), node_token(above, campaign))
         below.wait(sender.round())
         token = below.join(campaign, "N")
         total = shared(below, campaign, 3, 50)
@@ -129,7 +129,7 @@ def test_who_leaves_at_a_gateway_is_withdrawn_above(tmp_path: Path) -> None:
     with services(tmp_path, "above", "gateway") as (above, below):
         consumer = above.consumer()
         campaign = above.campaign(consumer)
-        sender = gateway(below, link(above), node_token(above, campaign, consumer))
+        sender = gateway(below, link(above), node_token(above, campaign))
         below.wait(sender.round())
         total = shared(below, campaign, 3, 50)
         token = below.join(campaign, "N")
@@ -153,7 +153,7 @@ def test_a_token_that_is_no_nodes_is_refused_by_name(tmp_path: Path) -> None:
 def test_a_gateway_cannot_share_its_services_database(tmp_path: Path) -> None:
     with services(tmp_path, "above") as (above,):
         consumer = above.consumer()
-        token = node_token(above, above.campaign(consumer), consumer)
+        token = node_token(above, above.campaign(consumer))
         with pytest.raises(Refusal) as caught:
             above.wait(gateway(above, link(above), token).round())
         assert caught.value.code == "own_campaign"

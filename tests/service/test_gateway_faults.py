@@ -27,17 +27,15 @@ def test_a_gateway_that_is_killed_sends_its_exact_cells_up(tmp_path: Path) -> No
     with served(above, tmp_path / "log-above", "--requests-per-second", "0") as top:
         consumer, campaign = begin(top, operator, **FAR)
         path = f"/v1/campaigns/{campaign}"
-        node = top.ok("POST", f"{path}/nodes", consumer, {"name": "street"})["token"]
+        node = top.ok("POST", f"{path}/nodes", operator, {"name": "street"})["token"]
         options = (
             "--requests-per-second",
             "0",
             "--upstream",
             f"http://{top.host}:{top.port}",
-            "--upstream-token",
-            node,
         )
         log = tmp_path / "log-below"
-        gateway = Served(below, log, *options, port=port)
+        gateway = Served(below, log, *options, port=port, secrets={"UPSTREAM_TOKEN": node})
         wait_until(lambda: gateway.send("GET", path)[0] == 200, "the gateway does not keep the campaign")
         fleet = Fleet.of(gateway, campaign, 4)
         with fleet.sending():
@@ -46,7 +44,7 @@ def test_a_gateway_that_is_killed_sends_its_exact_cells_up(tmp_path: Path) -> No
                 wait_until(lambda before=before: fleet.acknowledged > before + 50, "nothing was acknowledged")
                 time.sleep(chance.uniform(0, 2))
                 gateway.stop(signal.SIGKILL)
-                gateway = fleet.service = Served(below, log, *options, port=port)
+                gateway = fleet.service = Served(below, log, *options, port=port, secrets={"UPSTREAM_TOKEN": node})
         values = [value for meter in fleet.meters for _, value in meter.acknowledged]
         assert [meter.wrong for meter in fleet.meters] == [[]] * 4
         wait_until(lambda: _arrived(tmp_path / "above") == len(values), "the last reports were not sent up")

@@ -248,7 +248,7 @@ def test_a_setting_can_be_changed(world: World) -> None:
 def test_cells_of_a_node_count_when_closed_by_their_highest_version(world: World) -> None:
     consumer = world.consumer()
     campaign = world.campaign(consumer)
-    nodes = [world.ok("POST", f"/v1/campaigns/{campaign}/nodes", consumer, {"name": "gateway"}) for _ in range(2)]
+    nodes = [world.ok("POST", f"/v1/campaigns/{campaign}/nodes", world.operator, {"name": "gateway"}) for _ in range(2)]
 
     def put(which: int, version: int, reports: int, status: str) -> None:
         cell = {"reports": reports, "producers": reports, "sum": 10 * reports, "squares": 100 * reports}

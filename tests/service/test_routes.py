@@ -31,6 +31,8 @@ PEER = "fedcba9876543210"
 OTHERS = [
     ("POST", "/v1/reports", ("producer",)),
     ("GET", "/metrics", ()),
+    ("GET", "/live", ()),
+    ("GET", "/ready", ()),
 ]
 
 
@@ -48,7 +50,7 @@ class Cast:
         campaign = world.campaign(made["token"])
         producer = world.join(campaign)
         world.report(producer, ("2026-11-16T11:00:00Z", 1, "A"))
-        node = world.ok("POST", f"/v1/campaigns/{campaign}/nodes", made["token"], {"name": "gateway"})
+        node = world.ok("POST", f"/v1/campaigns/{campaign}/nodes", world.operator, {"name": "gateway"})
         (entry,) = world.ok("GET", "/v1/me/ledger", producer)["entries"]
         self.tokens = {
             "operator": world.operator,
@@ -197,15 +199,17 @@ def test_a_lost_consumers_token_is_replaced_by_the_operator(world: World) -> Non
     world.ok("GET", f"/v1/campaigns/{campaign}/ledger", new)
 
 
-def test_a_stolen_nodes_token_is_replaced_by_the_consumer(world: World) -> None:
+def test_nodes_are_made_by_the_operator_alone(world: World) -> None:
+    """Who holds a node's token can invent producers, so that a consumer must not get one."""
     consumer = world.consumer()
     path = f"/v1/campaigns/{world.campaign(consumer)}/nodes"
-    node = world.ok("POST", path, consumer, {"name": "north"})
-    new = world.ok("POST", f"{path}/{node['node']}/token", consumer)["token"]
+    world.refused(403, "POST", path, consumer, {"name": "north"})
+    node = world.ok("POST", path, world.operator, {"name": "north"})
+    world.refused(403, "POST", f"{path}/{node['node']}/token", consumer)
+    new = world.ok("POST", f"{path}/{node['node']}/token", world.operator)["token"]
     world.refused(401, "GET", "/v1/node", node["token"])
     assert world.ok("GET", "/v1/node", new)["node"] == node["node"]
-    world.refused(404, "POST", f"{path}/nobody/token", consumer)
-    world.refused(403, "POST", f"{path}/{node['node']}/token", world.consumer())
+    world.refused(404, "POST", f"{path}/nobody/token", world.operator)
 
 
 def test_tokens_are_not_in_the_store(world: World, tmp_path: Any) -> None:

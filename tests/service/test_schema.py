@@ -27,7 +27,7 @@ def test_generated_requests_get_no_answer_of_5xx(tmp_path: Path) -> None:
         times = {"begins": begins.isoformat(), "ends": (begins + timedelta(days=14)).isoformat(), "time_zone": "UTC"}
         campaign = service.ok("POST", "/v1/campaigns", consumer, CAMPAIGN | times)["campaign"]
         producer = service.ok("POST", f"/v1/campaigns/{campaign}/producers", None, {"setting": "A"})["token"]
-        node = service.ok("POST", f"/v1/campaigns/{campaign}/nodes", consumer, {"name": "n"})
+        node = service.ok("POST", f"/v1/campaigns/{campaign}/nodes", operator, {"name": "n"})
         base = f"http://{service.host}:{service.port}"
         schema = schemathesis.openapi.from_url(f"{base}/openapi.json")
         tokens = [None, operator, consumer, producer, node["token"]]

@@ -115,6 +115,7 @@ class Simulation:
         self.clock.now = self.model.now
         operator = initialise(sqlite_url(folder))
         assert operator is not None
+        self.operator = operator
         self.stores = [Flaky(open_store(sqlite_url(folder), least_room=0)) for _ in range(2)]
         self.workers = [World(store, self.clock, operator) for store in self.stores]
         self.consumer = self.workers[0].consumer()
@@ -125,7 +126,7 @@ class Simulation:
             least_producers=LEAST, lattice={"step": "1", "low": "0", "high": "1000000000"},
         )  # fmt: skip
         self.path = f"/v1/campaigns/{self.campaign}"
-        self.nodes = [self.ask("POST", f"{self.path}/nodes", self.consumer, {"name": "n"}) for _ in range(2)]
+        self.nodes = [self.ask("POST", f"{self.path}/nodes", self.operator, {"name": "n"}) for _ in range(2)]
         self.shown: dict[str, Any] = {}
         self.value = 0
         self.versions = [0, 0]

@@ -251,7 +251,7 @@ def test_a_gateway_sends_cells_of_totals(tmp_path: Path) -> None:
     with services(tmp_path, "above", "below") as (above, below):
         consumer = above.consumer()
         campaign = above.campaign(consumer, **TOTALS)
-        token = node_token(above, campaign, consumer)
+        token = node_token(above, campaign)
         sender = gateway(below, link(above), token)
         below.wait(sender.round())
         for world in (above, below):

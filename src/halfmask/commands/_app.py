@@ -14,6 +14,7 @@ from cyclopts import App, Group
 
 from halfmask import __version__
 from halfmask.commands import names
+from halfmask.commands._configuration import configure
 from halfmask.commands._options import Options
 from halfmask.commands._printing import note
 from halfmask.errors import HalfmaskError
@@ -76,6 +77,7 @@ app = App(
     version=__version__,
     help_format="plaintext" if sys.argv[1:] in ([], ["--help"], ["-h"]) else "markdown",  # lines alone need no layout
     suppress_keyboard_interrupt=False,  # `main` says what became of the work
+    config=configure,
 )
 
 _LISTED = len(sys.argv) < 2 or sys.argv[1] not in names()

@@ -133,9 +133,12 @@ class OfService(Options):
     ----------
     db
         The service's database: sqlite:///FILE, postgresql://..., mysql://... or mariadb://...
+    config
+        A file (TOML) with options of `halfmask serve`, such as a db with its password.
     """
 
     db: str = "sqlite:///halfmask.db"
+    config: AnyPath | None = None
 
 
 class OfPromise(Options):

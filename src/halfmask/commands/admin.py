@@ -3,7 +3,7 @@
 import getpass
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Literal
 
@@ -24,12 +24,12 @@ class Admin(OfService):
     Parameters
     ----------
     action
-        list, show, add, revoke, expel, end, delete, erase or reverse.
+        list, show, add, add-node, revoke, expel, end, delete, erase or reverse.
     name
         For list what is listed: consumers, campaigns, producers, nodes, invitations or the log of actions. For add the
-        new consumer's name. Else the name of what the action is about.
+        new consumer's name, for add-node the new node's. Else the name of what the action is about.
     campaign
-        List only what belongs to this campaign.
+        List only what belongs to this campaign; for add-node the node's campaign.
     after
         List what comes after this name.
     limit
@@ -42,7 +42,7 @@ class Admin(OfService):
         Print JSON.
     """
 
-    action: Literal["list", "show", "add", "revoke", "expel", "end", "delete", "erase", "reverse"] = field(
+    action: Literal["list", "show", "add", "add-node", "revoke", "expel", "end", "delete", "erase", "reverse"] = field(
         kw_only=False
     )
     name: str = field(kw_only=False)
@@ -60,6 +60,8 @@ class Admin(OfService):
             raise OptionError(
                 f"there is no list of {self.name!r}: name one of {', '.join(LISTS)}", kind="list", field="name"
             )
+        if self.action == "add-node" and self.campaign is None:
+            raise OptionError("a node belongs to a campaign: name `campaign`", kind="campaign", field="campaign")
         if self.limit < 1:
             raise OptionError(f"a `limit` of {self.limit} lists nothing: use 1 or more", kind="limit")
         if len(self.reason) > LONGEST:
@@ -78,7 +80,13 @@ def admin(options: Admin) -> Any:
             return operator.shown(options.name)
         if options.action == "add":
             return operator.add_consumer(options.name)
-        return getattr(operator, options.action)(options.name)
+        if options.action == "add-node":
+            return operator.add_node(options.name, options.campaign or "")
+        act: dict[str, Callable[[str], Any]] = {
+            "revoke": operator.revoke, "expel": operator.expel, "end": operator.end, "delete": operator.delete,
+            "erase": operator.erase, "reverse": operator.reverse,
+        }  # fmt: skip
+        return act[options.action](options.name)
 
     return operate(options.db, _actor(), options.reason, work)
 
@@ -107,6 +115,10 @@ def main(options: Admin) -> None:
         print(found["token"])
         note(f"this is the token of consumer {found['consumer']}; it is shown once and not stored")
         note("set HALFMASK_TOKEN to it, then: halfmask campaign offer.json --service ADDRESS ...")
+    elif options.action == "add-node":
+        print(found["token"])
+        note(f"this is the token of node {found['node']}; it is shown once and not stored")
+        note("on the gateway, set HALFMASK_SERVE_UPSTREAM_TOKEN to it, then: halfmask serve --upstream ADDRESS")
     else:
         print_rows([("field", "value"), *((name, _cell(value)) for name, value in found.items())])
 

@@ -1,14 +1,17 @@
 """``halfmask serve``: run the live service."""
 
 import json
-import os
-from dataclasses import replace
+import re
+from dataclasses import fields, replace
 from typing import Annotated
 
-from halfmask.commands._options import AnyPath, Flag, Several, command
-from halfmask.commands._printing import note
+from halfmask.commands._configuration import ADDRESSES, PREFIX, SECRETS
+from halfmask.commands._options import AnyPath, Flag, Several, Whole, command
+from halfmask.commands._printing import note, print_rows
 from halfmask.commands._shared_options import OWN_MACHINE, OfService, Tells
 from halfmask.errors import OptionError
+
+ORIGIN = re.compile(r"https?://[A-Za-z0-9.\[\]:-]+")
 
 
 class Serve(OfService, Tells):
@@ -35,15 +38,30 @@ class Serve(OfService, Tells):
     upstream
         The address of the service above: this service becomes a gateway and sends its cells there.
     upstream_token
-        The gateway's token, made by the campaign's consumer; by default the environment's HALFMASK_UPSTREAM_TOKEN.
+        The gateway's token, made by the operator of the service above. Only in the environment or the file.
     peer
         The address of a node with the same campaigns; may be repeated.
     peer_token
-        The secret of all peers, 32 random characters or more; by default the environment's HALFMASK_PEER_TOKEN.
+        The secret of all peers, 32 random characters or more. Only in the environment or the file.
     mqtt
-        A broker from which reports are taken as well: mqtt://USER:PASSWORD@HOST:PORT, or mqtts:// for TLS.
+        A broker from which reports are taken as well: mqtt://USER@HOST:PORT, or mqtts:// for TLS. With a password only
+        in the environment or the file.
     mqtt_acl
         Print the access list for Mosquitto, for the user that --mqtt names, and end.
+    least_producers
+        Take only campaigns that publish sums of at least this many producers.
+    refuse_open
+        Take no campaign that offers a setting without noise.
+    refuse_live
+        Take no campaign that shows open periods.
+    cors
+        An origin whose pages may ask from a browser, such as https://meters.example.org; may be repeated.
+    access_log
+        Log each request: method, path without names, status and seconds.
+    retain_days
+        Delete what is left of a campaign's producers this many days after its last period; 0 keeps it.
+    check_config
+        Check the options and the database, print them without secrets, and end.
     json
         With --init: print one line of JSON, {"token": "..."}.
     """
@@ -62,6 +80,13 @@ class Serve(OfService, Tells):
     peer_token: str | None = None
     mqtt: str | None = None
     mqtt_acl: Flag = False
+    least_producers: Whole = 1
+    refuse_open: Flag = False
+    refuse_live: Flag = False
+    cors: Annotated[tuple[str, ...], Several] = ()
+    access_log: Flag = False
+    retain_days: Whole = 0
+    check_config: Flag = False
     json: Flag = False
 
     def check_together(self) -> None:
@@ -71,10 +96,25 @@ class Serve(OfService, Tells):
             raise OptionError(f"{self.port} is not a valid port: use 1 to 65535, or 0 for a free one")
         if self.requests_per_second < 0 or self.joins_per_minute < 0:
             raise OptionError("a rate limit is negative: name a rate, or 0 for no limit")
-        if self.upstream_token and not self.upstream:
-            raise OptionError("--upstream-token goes with --upstream")
-        if self.peer_token and not self.peer:
-            raise OptionError("--peer-token goes with --peer")
+        for secret, with_it in (("upstream_token", "upstream"), ("peer_token", "peer")):
+            if bool(getattr(self, secret)) != bool(getattr(self, with_it)):
+                raise OptionError(
+                    f"`{with_it}` needs {secret}, and the other way round: set {PREFIX}{secret.upper()} in the "
+                    "environment, or name it in the file that `config` names",
+                    kind="token",
+                    field=secret,
+                )
+        if self.workers < 1:
+            raise OptionError("`workers` must be 1 or more", kind="workers")
+        if self.least_producers < 1 or self.retain_days < 0:
+            raise OptionError("`least_producers` is at least 1, and `retain_days` at least 0", kind="range")
+        for origin in self.cors:
+            if not ORIGIN.fullmatch(origin):
+                raise OptionError(
+                    f"`cors` {origin!r} is not an origin: write it like https://meters.example.org, without a path",
+                    kind="origin",
+                    field="cors",
+                )
         if self.upstream and self.peer:
             raise OptionError("--upstream and --peer exclude each other: two peers would send the same cells up")
 
@@ -86,7 +126,7 @@ def serve(options: Serve) -> str | None:
     The token is None if the database had one, and only its tables were updated. ``tell`` receives the address once the
     service listens.
     """
-    from halfmask.service.serve import ServeOptions, initialise, run
+    from halfmask.service.serve import ServeOptions, check_startable, initialise, run
 
     if options.mqtt_acl:
         from halfmask.service.mqtt import Broker, access_list
@@ -94,12 +134,6 @@ def serve(options: Serve) -> str | None:
         return access_list((Broker.parse(options.mqtt).user if options.mqtt else None) or "halfmask")
     if options.init:
         return initialise(options.db, rotate=options.rotate)
-    upstream_token = options.upstream_token or os.environ.get("HALFMASK_UPSTREAM_TOKEN")
-    if options.upstream and not upstream_token:
-        raise OptionError("--upstream needs the gateway's token: --upstream-token, or HALFMASK_UPSTREAM_TOKEN")
-    peer_token = options.peer_token or os.environ.get("HALFMASK_PEER_TOKEN")
-    if options.peer and not peer_token:
-        raise OptionError("--peer needs the peers' token: --peer-token, or HALFMASK_PEER_TOKEN")
     chosen = ServeOptions(
         db=options.db,
         host=options.host,
@@ -109,11 +143,20 @@ def serve(options: Serve) -> str | None:
         joins_per_minute=options.joins_per_minute or None,
         lake=None if options.lake is None else str(options.lake),
         upstream=options.upstream,
-        upstream_token=upstream_token,
+        upstream_token=options.upstream_token,
         mqtt=options.mqtt,
         peers=tuple(options.peer),
-        peer_token=peer_token if options.peer else None,
+        peer_token=options.peer_token,
+        least_producers=options.least_producers,
+        refuse_open=options.refuse_open,
+        refuse_live=options.refuse_live,
+        origins=tuple(options.cors),
+        access_log=options.access_log,
+        retain_days=options.retain_days,
     )
+    if options.check_config:
+        check_startable(chosen)
+        return None
     run(chosen, options.tell or (lambda _: None))
     return None
 
@@ -126,10 +169,30 @@ def main(options: Serve) -> None:
     if options.init:
         _say_token(serve(options), options)
         return
+    if options.check_config:
+        serve(options)
+        print_rows([("option", "value"), *_chosen(options)])
+        note("the options fit together, and the database is there and up to date")
+        return
     if options.host not in OWN_MACHINE:
         note(f"listening on {options.host} without encryption: put a proxy that speaks TLS before it")
     serve(replace(options, tell=_say_address))
     note("stopped; what was accepted is on disk")
+
+
+def _chosen(options: Serve) -> list[tuple[str, str]]:
+    """Return the options of a running service, without secrets."""
+    found = []
+    for each in fields(options):
+        value = getattr(options, each.name)
+        if each.name in SECRETS:
+            value = "(set)" if value else None
+        elif each.name in ADDRESSES and value:
+            value = _without_password(value)
+        if each.name not in ("tell", "init", "rotate", "json", "mqtt_acl", "check_config"):
+            shown = ", ".join(value) if isinstance(value, tuple) else value
+            found.append((each.name, "-" if shown in (None, "") else str(shown)))
+    return sorted(found)
 
 
 def _say_token(token: str | None, options: Serve) -> None:

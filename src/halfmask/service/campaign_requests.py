@@ -32,6 +32,7 @@ def read_campaign(request: Request) -> dict[str, Any]:
 
 def add_campaign(call: Call) -> Plain:
     terms = read_campaign(call.request)
+    call.service.floors.check(terms)
     public = new_name()
     key = call.tx.add_campaign(public, call.subject, terms, call.now)
     call.tx.put_schedule(key, ALWAYS, terms["rewards"])
@@ -134,7 +135,7 @@ def ledger(call: Call) -> Plain:
     """List what a campaign has committed, without producers, times or settings; in pages if there is a ``limit``."""
     campaign, query = call.own_campaign(), call.request.query
     most, after = _limit(query), query.get("after") or None
-    if after is not None and call.tx.entry(campaign.key, after) is None:
+    if after is not None and (not _ID.fullmatch(after) or call.tx.entry(campaign.key, after) is None):
         raise unfit("after", "after must be an entry of this ledger")
     rows = call.tx.ledger_of_campaign(campaign.key, after, most)
     entries = [{"entry": row.public, "amount": row.amount, **_reverses(row)} for row in rows]

@@ -38,8 +38,8 @@ def fill(service: Service, folder: Path, node: str) -> int:
 
 
 def _write(path: Path, campaign: Campaign, key: str, node: str, rows: Iterator[Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(path) as temporary, pq.ParquetWriter(temporary, SCHEMA, compression="zstd") as file:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with whole_file(path, mode=0o600) as temporary, pq.ParquetWriter(temporary, SCHEMA, compression="zstd") as file:
         while held := list(islice(rows, ROWS)):
             columns: dict[str, Any] = {
                 "campaign": [campaign.public] * len(held),

@@ -29,7 +29,7 @@ def renew_consumer(call: Call) -> Plain:
 
 def renew_node(call: Call) -> Plain:
     """Issue a new token to a node whose token was lost or stolen. Its earlier tokens are revoked."""
-    return _renewed(call, "node", call.tx.node(call.own_campaign().key, call.request.path["node"]))
+    return _renewed(call, "node", call.tx.node(call.campaign().key, call.request.path["node"]))
 
 
 def _renewed(call: Call, role: Role, key: int | None) -> Plain:
@@ -155,7 +155,8 @@ def show_node(call: Call) -> Plain:
 
 
 def add_node(call: Call) -> Plain:
-    campaign, body = call.own_campaign(), call.body()
+    """Make a node. Only an operator does: who holds a node's token can invent producers."""
+    campaign, body = call.campaign(), call.body()
     name, expires = check_text(body.get("name"), "name", 200), _expires(body, call.now)
     public = new_name()
     key = call.tx.add_node(public, campaign.key, name, call.now)

@@ -72,14 +72,21 @@ class Operator:
     def add_consumer(self, name: str) -> Plain:
         """Make a consumer and its token, which is shown once."""
         with self.store.transaction() as tx:
-            try:
-                check_text(name, "name", 200)
-            except Refusal as refusal:
-                raise OptionError(refusal.message, kind="name") from refusal
+            _check_name(name)
             public = new_name()
             key = tx.add_consumer(public, name, self.clock())
             self._log(tx, "add", "consumer", public, {})
             return {"consumer": public, "token": issue(tx, "consumer", key, self.clock())}
+
+    def add_node(self, name: str, campaign: str) -> Plain:
+        """Make a node of a campaign and its token, which is shown once."""
+        with self.store.transaction() as tx:
+            _, key = _named(tx, campaign, "campaigns")
+            _check_name(name)
+            public = new_name()
+            node = tx.add_node(public, key, name, self.clock())
+            self._log(tx, "add", "node", public, {"campaign": campaign})
+            return {"node": public, "token": issue(tx, "node", node, self.clock())}
 
     def revoke(self, name: str) -> Plain:
         """Revoke the tokens of a consumer, producer or node, or the unused invitations of a campaign."""
@@ -181,6 +188,13 @@ def _named(tx: Transaction, name: str, kind: str | None = None) -> tuple[str, in
         what = kind.removesuffix("s") if kind else "consumer, campaign, producer or node"
         raise OptionError(f"the database has no {what} {name[:40]!r}", kind="unknown", field="name")
     return found
+
+
+def _check_name(name: str) -> None:
+    try:
+        check_text(name, "name", 200)
+    except Refusal as refusal:
+        raise OptionError(refusal.message, kind="name") from refusal
 
 
 def _campaign(tx: Transaction, key: int) -> Campaign:

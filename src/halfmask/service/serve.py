@@ -10,8 +10,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any
 
@@ -19,16 +20,20 @@ import uvicorn
 from fastapi import FastAPI
 
 from halfmask.errors import OptionError, RunError
-from halfmask.service import gateway, mqtt_intake, peers
+from halfmask.service import gateway, mqtt_intake, peers, retention
 from halfmask.service.background_tasks import BackgroundTask
-from halfmask.service.http.app import create_app
+from halfmask.service.counters import Counters
+from halfmask.service.floors import Floors
+from halfmask.service.http.app import EdgeOptions, create_app
 from halfmask.service.http.header_limit import BoundedProtocol
+from halfmask.service.mqtt import Broker
 from halfmask.service.rate_limits import Limits
 from halfmask.service.request import issue, system_clock
 from halfmask.service.service import Service
 from halfmask.service.storage.databases import read_url
 from halfmask.service.storage.sql_store import open_store, prepare_database
 from halfmask.service.storage.tables import newest_version
+from halfmask_device.http_client import ServiceClient
 
 DEFAULT_DB = "sqlite:///halfmask.db"
 PORT = 8080
@@ -55,6 +60,22 @@ class ServeOptions:
     peers: tuple[str, ...] = ()
     peer_token: str | None = None
     mqtt: str | None = None
+    least_producers: int = 1
+    refuse_open: bool = False
+    refuse_live: bool = False
+    origins: tuple[str, ...] = ()
+    access_log: bool = False
+    retain_days: int = 0
+    counters: str | None = None
+    """The folder in which worker processes count together."""
+
+    @property
+    def edge(self) -> EdgeOptions:
+        return EdgeOptions(tuple(self.origins), self.access_log)
+
+    @property
+    def floors(self) -> Floors:
+        return Floors(self.least_producers, not self.refuse_open, not self.refuse_live)
 
     @property
     def tasks(self) -> "list[BackgroundTask]":
@@ -70,7 +91,7 @@ class ServeOptions:
             found.append(peers.background_task(self.peers, self.peer_token))
         if self.mqtt is not None:
             found.append(mqtt_intake.background_task(self.mqtt))
-        return found
+        return [*found, retention.background_task(self.retain_days)]
 
 
 def initialise(db: str, *, rotate: bool = False) -> str | None:
@@ -99,7 +120,8 @@ def initialise(db: str, *, rotate: bool = False) -> str | None:
 
 def make_service(options: ServeOptions) -> Service:
     limits = Limits(options.requests_per_second, options.joins_per_minute)
-    service = Service(open_store(options.db), limits=limits)
+    counters = Counters(Path(options.counters)) if options.counters else None
+    service = Service(open_store(options.db), limits=limits, floors=options.floors, counters=counters)
     if options.peer_token is not None:
         peers.join_peers(service, options.peer_token)
     return service
@@ -112,7 +134,7 @@ def worker_app() -> FastAPI:
     service = make_service(options)
     _end_streams_first(service)
     threading.Thread(target=_end_with_the_master, daemon=True).start()
-    return create_app(service, tasks=options.tasks)
+    return create_app(service, tasks=options.tasks, edge=options.edge)
 
 
 def _end_with_the_master() -> None:
@@ -141,14 +163,7 @@ def run(options: ServeOptions, tell: Callable[[str], None]) -> None:
 
     ``tell``  callback, called with the service's address
     """
-    if options.workers < 1:
-        raise OptionError("`workers` must be 1 or more", kind="workers")
-    if options.workers > 1 and read_url(options.db).get_backend_name() == "sqlite":
-        message = "SQLite is written by one process: leave `workers` out, or name a PostgreSQL or MySQL `db`"
-        raise OptionError(message, kind="workers")
-    if options.workers > 1 and options.mqtt is not None:
-        message = "a broker's messages are taken by one process: leave `workers` or `mqtt` out"
-        raise OptionError(message, kind="workers")
+    _check_workers(options)
     set_up_logs()
     tasks = options.tasks
     service = make_service(options)
@@ -166,13 +181,14 @@ def run(options: ServeOptions, tell: Callable[[str], None]) -> None:
     }
     try:
         if options.workers == 1:
-            config = uvicorn.Config(create_app(service, tasks=tasks), **common)
+            config = uvicorn.Config(create_app(service, tasks=tasks, edge=options.edge), **common)
             SayingServer(config, tell, service).run()
         else:
             service.store.close()
-            os.environ[OPTIONS] = json.dumps(asdict(options))
             tell(f"http://{options.host}:{options.port}")
-            uvicorn.run("halfmask.service.serve:worker_app", factory=True, workers=options.workers, **common)
+            with TemporaryDirectory(prefix="halfmask-counters-") as folder:
+                os.environ[OPTIONS] = json.dumps(asdict(replace(options, counters=folder)))
+                uvicorn.run("halfmask.service.serve:worker_app", factory=True, workers=options.workers, **common)
     except SystemExit as error:
         raise RunError(
             f"the service could not start on {options.host}:{options.port}: is the port taken?", kind="address"
@@ -181,6 +197,29 @@ def run(options: ServeOptions, tell: Callable[[str], None]) -> None:
         pass
     finally:
         service.store.close()
+
+
+def _check_workers(options: ServeOptions) -> None:
+    if options.workers > 1 and read_url(options.db).get_backend_name() == "sqlite":
+        message = "SQLite is written by one process: leave `workers` out, or name a PostgreSQL or MySQL `db`"
+        raise OptionError(message, kind="workers")
+    if options.workers > 1 and options.mqtt is not None:
+        message = "a broker's messages are taken by one process: leave `workers` or `mqtt` out"
+        raise OptionError(message, kind="workers")
+
+
+def check_startable(options: ServeOptions) -> None:
+    """Raise an error if a service with these options could not start. Nothing is written, and no port is opened."""
+    _check_workers(options)
+    open_store(options.db).close()
+    if options.upstream is not None:
+        ServiceClient(options.upstream)
+    for address in options.peers:
+        ServiceClient(address)
+    if options.mqtt is not None:
+        Broker.parse(options.mqtt)
+    if options.lake is not None and Path(options.lake).exists() and not os.access(options.lake, os.W_OK):
+        raise RunError(f"the lake {options.lake} cannot be written: give it to the service's user", kind="lake")
 
 
 class SayingServer(uvicorn.Server):

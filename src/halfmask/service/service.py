@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 
 from halfmask.service.campaign import Campaign
 from halfmask.service.campaign_periods import closing_groups, due
+from halfmask.service.counters import WAITING, Counters
+from halfmask.service.floors import NO_FLOORS, Floors
 from halfmask.service.rate_limits import Buckets, Limits
 from halfmask.service.refusal import Refusal, not_found, unauthenticated
 from halfmask.service.report_decisions import Post, Results, ingest, valid
@@ -33,12 +35,19 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 class Service:
     """The operations of the protocol. HTTP, MQTT and nodes are shells around it. Several may share one store."""
 
-    def __init__(self, store: Store, clock: Clock = system_clock, limits: Limits | None = None) -> None:
-        self.store, self.clock, self.limits = store, clock, limits or Limits()
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock = system_clock,
+        limits: Limits | None = None,
+        floors: Floors = NO_FLOORS,
+        counters: Counters | None = None,
+    ) -> None:
+        self.store, self.clock, self.limits, self.floors = store, clock, limits or Limits(), floors
         self.requests = Buckets("requests of one token", self.limits.requests_per_second, 1)
         self.joins = Buckets("joins of one campaign", self.limits.joins_per_minute, 60)
-        self.counted: Counter[tuple[str, str, str]] = Counter()
-        """Number of results of reports, by campaign, status and code."""
+        self.counters = counters or Counters()
+        """What is counted for the operator, among it the results of reports by campaign, status and code."""
         self.node = ""
         """The service's name among its peers, empty without peers."""
         self.heard: dict[int, Instant] = {}
@@ -100,7 +109,8 @@ class Service:
         if results.count(first) != len(results):
             groups = Counter((each["status"], each.get("code", "")) for each in results)
         for (status, code), number in groups.items():
-            self.counted[campaign, status, code] += number
+            labels = f'campaign="{campaign}",status="{status}",code="{code}"'
+            self.counters.add(f"halfmask_reports_total{{{labels}}}", number)
 
     def identify(self, tx: Transaction, request: Request, roles: tuple[Role, ...]) -> Identity | None:
         """Return the caller, or None if anyone may ask. Refuse a caller without one of the roles."""
@@ -187,6 +197,7 @@ class Writer:
                 raise Refusal(503, "stopping", "the service is stopping; nothing was taken, send it again", after=2)
             self._let_in(job)
             self._waiting.append((job, loop, future))
+            self.service.counters.put(WAITING, len(self._waiting))
             self._wake.notify()
         return await future
 
@@ -213,6 +224,7 @@ class Writer:
                 if not self._waiting:
                     return
                 batch = self._take()
+                self.service.counters.put(WAITING, len(self._waiting))
             results = self._write([job for job, _, _ in batch])
             loops: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
             for (_, loop, future), result in zip(batch, results, strict=True):

@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -13,8 +14,10 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
+from starlette.routing import Match
 
 from halfmask import __version__
 from halfmask.service.background_tasks import BackgroundTask, repeated
@@ -22,6 +25,7 @@ from halfmask.service.campaign_periods import close_all
 from halfmask.service.http.event_stream import make_stream
 from halfmask.service.http.prometheus import Metrics
 from halfmask.service.http.read_request import PATH, headers_of, parse_post, read_body, read_request, token_of
+from halfmask.service.http.readiness import Readiness, alive
 from halfmask.service.http.routes import REPORTS, ROUTES, Route
 from halfmask.service.refusal import Refusal, unauthenticated
 from halfmask.service.request import Call, Request
@@ -32,8 +36,26 @@ from halfmask.service.storage.tables import Plain
 log = logging.getLogger("halfmask.service")
 CLOSE_EVERY = 5.0
 """Seconds between two checks for periods that are past their deadline."""
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+HEADERS = ("Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID")
+"""Headers of the protocol, which pages of an allowed origin may send."""
 _encode = msgspec.json.Encoder().encode
 Endpoint = Callable[[HttpRequest], Awaitable[Response]]
+
+
+@dataclass(frozen=True)
+class EdgeOptions:
+    """What of HTTP an operator may choose.
+
+    ``origins``     the origins of pages whose scripts may ask, such as https://meters.example.org; none by default
+    ``access_log``  whether each request is logged: method, path without names, status and seconds
+    """
+
+    origins: tuple[str, ...] = ()
+    access_log: bool = False
+
+
+NO_EDGE = EdgeOptions()
 
 
 class Application(FastAPI):
@@ -45,11 +67,17 @@ class Application(FastAPI):
 
     reports: Endpoint
     metrics: Metrics
+    edge: EdgeOptions
+    cross_origin: Callable[[Any, Any, Any], Awaitable[None]] | None = None
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
-            return
+        else:
+            await (self.cross_origin or self.counted)(scope, receive, send)
+
+    async def counted(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request and count it."""
         began, status = time.perf_counter(), 500
 
         async def noting(message: Any) -> None:
@@ -66,8 +94,11 @@ class Application(FastAPI):
                 await super().__call__(scope, receive, noting)
         finally:
             route = PATH if at_once else getattr(scope.get("route"), "path", None)
-            method = scope["method"] if route else "any"
-            self.metrics.note(method, route or "none", status, time.perf_counter() - began)
+            method, seconds = scope["method"] if route else "any", time.perf_counter() - began
+            self.metrics.note(method, route or "none", status, seconds)
+            if self.edge.access_log:
+                said = {"method": method, "route": route or "none", "status": status, "seconds": round(seconds, 6)}
+                log.info("request", extra=said)
 
     async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a post of reports."""
@@ -79,12 +110,16 @@ class Application(FastAPI):
 
 
 def create_app(
-    service: Service, close_every: float | None = CLOSE_EVERY, tasks: Sequence[BackgroundTask] = ()
+    service: Service,
+    close_every: float | None = CLOSE_EVERY,
+    tasks: Sequence[BackgroundTask] = (),
+    edge: EdgeOptions = NO_EDGE,
 ) -> Application:
     """Return the application of a service.
 
     ``close_every``  seconds between two checks for periods to close; None leaves closing to requests, for tests
     ``tasks``        background tasks that run as long as the application does
+    ``edge``         what of HTTP an operator may choose
     """
     writer = Writer(service)
 
@@ -104,7 +139,12 @@ def create_app(
         title="halfmask", version=__version__, lifespan=life, docs_url=None, redoc_url=None, redirect_slashes=False
     )
     app.state.service, app.state.writer = service, writer
-    app.metrics, app.reports = Metrics(service, writer), _reports(service, writer)
+    app.metrics, app.reports, app.edge = Metrics(service, writer), _reports(service, writer), edge
+    if edge.origins:
+        app.cross_origin = CORSMiddleware(
+            app.counted, allow_origins=edge.origins, allow_methods=METHODS, allow_headers=HEADERS,
+            expose_headers=["Retry-After"], max_age=86_400,
+        )  # fmt: skip
     for route in ROUTES:
         app.add_api_route(
             route.path,
@@ -118,6 +158,9 @@ def create_app(
         )
     app.add_api_route("/v1/campaigns/{c}/stream", make_stream(service), methods=["GET"], response_class=Response)
     app.add_api_route("/metrics", app.metrics.endpoint, methods=["GET"], response_class=Response)
+    readiness = Readiness(service, writer)
+    app.add_api_route("/live", alive, methods=["GET"], response_class=Response)
+    app.add_api_route("/ready", readiness.endpoint, methods=["GET"], response_class=Response)
     described = _described(PATH, REPORTS)
     app.add_api_route(PATH, app.reports, methods=["POST"], openapi_extra=described, response_class=Response)
     _handle_errors(app)
@@ -209,16 +252,19 @@ def _answer_to(error: Exception) -> Response:
     if isinstance(error, HTTPException):
         words = {404: ("not_found", "there is no such path"), 405: ("not_allowed", "this path has no such method")}
         code, message = words.get(error.status_code, ("refused", "the request was refused"))
-        answer = _refused(Refusal(error.status_code, code, message))
-        answer.headers.update(error.headers or {})  # a 405 lists the allowed methods
-        return answer
+        return _refused(Refusal(error.status_code, code, message))
     log.error("a request failed", extra={"kind": type(error).__name__}, exc_info=error)
     return _refused(Refusal(500, "failed", "the service failed; its log says where"))
 
 
 def _handle_errors(app: FastAPI) -> None:
-    async def on_error(_: HttpRequest, error: Exception) -> Response:
-        return _answer_to(error)
+    async def on_error(request: HttpRequest, error: Exception) -> Response:
+        answer = _answer_to(error)
+        if answer.status_code == 405:
+            matching = [each for each in app.routes if each.matches(request.scope)[0] is not Match.NONE]
+            methods = {method for route in matching for method in getattr(route, "methods", ())}
+            answer.headers["Allow"] = ", ".join(sorted(methods))
+        return answer
 
     for kind in (Refusal, HTTPException, RequestValidationError, Exception):
         app.add_exception_handler(kind, on_error)

@@ -128,6 +128,10 @@ class IdentityStatements(Statements):
             self._do(insert(facts).values(name=name, value=value))
         return self.fact(name) or value
 
+    def put_fact(self, name: str, value: str) -> None:
+        if not self._do(update(facts).where(facts.c.name == name).values(value=value)).rowcount:
+            self.first_fact(name, value)
+
     def node_name(self, node: int) -> str:
         return str(self._do(select(nodes.c.public).where(nodes.c.id == node)).scalar_one())
 

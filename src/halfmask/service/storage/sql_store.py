@@ -22,6 +22,7 @@ from halfmask.service.storage.identity_rows import IdentityStatements
 from halfmask.service.storage.operator_rows import OperatorStatements
 from halfmask.service.storage.period_rows import PeriodStatements
 from halfmask.service.storage.report_rows import ReportStatements
+from halfmask.service.storage.retention_rows import RetentionStatements
 from halfmask.service.storage.tables import newest_version, upgrade, version_of
 
 T = TypeVar("T")
@@ -57,6 +58,7 @@ class Transaction(
     ReportStatements,
     PeriodStatements,
     OperatorStatements,
+    RetentionStatements,
 ):
     """Everything that is read or written together. The store begins and ends it."""
 
@@ -90,9 +92,14 @@ class Store:
         with self.reading() as tx:
             return work(tx)
 
+    def room(self) -> int | None:
+        """Return the free bytes of the disk of a SQLite file; None if the database is elsewhere."""
+        return None if self._folder is None else shutil.disk_usage(self._folder).free
+
     def has_room(self) -> bool:
         """Return whether there is room for more, as far as can be seen from here."""
-        return self._folder is None or shutil.disk_usage(self._folder).free >= self.least_room
+        room = self.room()
+        return room is None or room >= self.least_room
 
     def close(self) -> None:
         self.engine.dispose()

@@ -1,0 +1,58 @@
+"""Deleting what has served its purpose, as long as the service runs. Published periods stay."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from starlette.concurrency import run_in_threadpool
+
+from halfmask.service.background_tasks import BackgroundTask, repeated
+from halfmask.service.campaign import Campaign
+from halfmask.service.service import Service, Writer
+from halfmask.service.storage.sql_store import Transaction
+from halfmask_device.instants import DAY, Instant
+
+log = logging.getLogger("halfmask.service")
+EVERY = 3600.0
+"""Seconds between two turns."""
+TOKENS = 30 * DAY
+"""How long a token is kept after it was revoked or has expired."""
+
+
+def forget(tx: Transaction, now: Instant) -> dict[str, int]:
+    """Delete old tokens, and events that newer ones replaced. Return how many."""
+    return {"tokens": tx.forget_tokens(now - TOKENS), "events": tx.forget_events()}
+
+
+def forget_members(tx: Transaction, campaign: Campaign) -> int:
+    """Delete some producers of a past campaign, with their reports, tokens and ledgers. Return how many."""
+    tx.lock(campaign.key)
+    tx.remove_reports(campaign.key, campaign.begins, campaign.ends)
+    return tx.forget_members(campaign.key)
+
+
+def past(service: Service, retained: Instant) -> list[Campaign]:
+    """Return the campaigns whose last period closed longer ago than ``retained``, and that still have producers."""
+    with service.store.reading() as tx:
+        found = (service.campaign(tx, row.key) for row in tx.campaigns())
+        old = [each for each in found if each and each.ends + each.grace + retained < service.clock()]
+        return [each for each in old if tx.count_of("producers", each.key)]
+
+
+def background_task(retain_days: int) -> BackgroundTask:
+    """Return the background task. With ``retain_days`` of 0, members of past campaigns are kept."""
+
+    def make(service: Service, writer: Writer) -> Callable[[], Awaitable[None]]:
+        async def turn() -> None:
+            gone = await writer.submit(partial(forget, now=service.clock()))
+            old = await run_in_threadpool(past, service, retain_days * DAY) if retain_days else []
+            gone["producers"] = 0
+            for campaign in old:
+                while count := await writer.submit(partial(forget_members, campaign=campaign)):
+                    gone["producers"] += count
+            if any(gone.values()):
+                log.info("deleted what is old", extra=gone)
+
+        return turn
+
+    return repeated(make, EVERY, "what is old could not be deleted")
