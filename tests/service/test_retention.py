@@ -23,17 +23,17 @@ def test_old_tokens_and_replaced_events_go(any_world: World) -> None:
     campaign = world.campaign(consumer, live=True, least_producers=1)
     member = world.join(campaign)
     world.report(member, ("2026-11-16T11:00:00Z", 1, "A"))
-    for hour in (9, 10):
-        world.report(member, (f"2026-11-16T0{hour % 10}:00:00Z", 1, "A"))
+    world.report(member, ("2026-11-16T10:00:00Z", 1, "A"))
     world.close_period(campaign, consumer, "2026-11-15")
     world.ok("DELETE", "/v1/token", member)
     with world.store.transaction() as tx:
         before = tx.events(1, 0)
-        assert forget(tx, world.clock.now)["tokens"] == 0
+        assert len(before) > 2
+        assert forget(tx, world.clock.now) == {"tokens": 0, "events": len(before) - 2}
         assert forget(tx, world.clock.now + TOKENS)["tokens"] == 0  # on the day itself it is kept
         assert forget(tx, world.clock.now + TOKENS + 1) == {"tokens": 1, "events": 0}
         after = tx.events(1, 0)
-        assert dict((period, number) for number, period in after) == dict((period, number) for number, period in before)
+        assert {period: number for number, period in after} == {period: number for number, period in before}
         assert tx.connection.execute(select(func.count()).select_from(events)).scalar() == len(after)
         assert tx.connection.execute(select(func.count()).select_from(tokens)).scalar() == 2  # operator and consumer
 
