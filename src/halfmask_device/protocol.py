@@ -6,12 +6,14 @@ name the field and never repeat a value. Service and device share these classes,
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple
 
+from halfmask_device.epsilon_bound import composed_epsilon
 from halfmask_device.errors import HalfmaskError, InputError
 from halfmask_device.instants import Instant, parse_instant
 from halfmask_device.lattice import Lattice
@@ -22,6 +24,12 @@ MOST_WRITTEN = 10_000
 """Most settings on a menu, and most characters of one setting: a tabulated law is long."""
 MOST_READINGS = 10**9
 """Most readings that a device may be expected to have in a period."""
+MOST_STEPS = 2**32
+"""A split total has fewer steps than this between the lattice's ends."""
+WIDEST_NOISE = 2**40
+"""The largest standard deviation of a split setting's noise, in steps."""
+SPLIT_DELTA = 1e-6
+"""The delta at which a split setting must have a finite epsilon."""
 _DECIMAL = re.compile(r"-?(0|[1-9]\d{0,29})(\.\d{1,30})?", re.ASCII)
 
 Status = Literal["accepted", "known", "refused"]
@@ -148,29 +156,40 @@ class CampaignTerms:
         words = {name: _text(body, name) for name in ("unit", "period", "time_zone", "purpose")}
         release, expected = _release(body)
         menu = _menu(body.get("menu"), lattice, release)
+        _check_split(body, [text for text in menu.values() if is_split(text)], lattice)
         return cls(
             lattice, menu, **words, least_producers=least, keep_reports=keep, live=live, begins=begins, ends=ends,
             release=release, readings_expected=expected, offer=body,
         )  # fmt: skip
 
+    @cached_property
+    def split_id(self) -> str | None:
+        """Return the id of the setting that splits totals between two services; None if the menu has none."""
+        return next((id for id, text in self.menu.items() if is_split(text)), None)
+
     def terms(self) -> dict[str, Any]:
         """Return the terms in canonical form: settings as parsed, decimals with the digits of the step.
 
-        Only terms of totals say what is released.
+        Only terms of totals say what is released, and only those with a split setting have its helper and terms.
         """
         lattice = {"step": self.lattice.step, "low": self.lattice.low, "high": self.lattice.high}
         totals = {"release": self.release, "readings_expected": self.readings_expected}
-        return (totals if self.release == TOTAL else {}) | {
-            "keep_reports": self.keep_reports,
-            "lattice": lattice,
-            "least_producers": self.least_producers,
-            "live": self.live,
-            "menu": dict(self.menu),
-            "period": self.period,
-            "purpose": self.purpose,
-            "time_zone": self.time_zone,
-            "unit": self.unit,
-        }
+        split = {"split": {name: self.offer["split"].get(name) for name in SPLIT_FIELDS}} if self.split_id else {}
+        return (
+            split
+            | (totals if self.release == TOTAL else {})
+            | {
+                "keep_reports": self.keep_reports,
+                "lattice": lattice,
+                "least_producers": self.least_producers,
+                "live": self.live,
+                "menu": dict(self.menu),
+                "period": self.period,
+                "purpose": self.purpose,
+                "time_zone": self.time_zone,
+                "unit": self.unit,
+            }
+        )
 
     def terms_hash(self) -> str:
         """Return the SHA-256 of the canonical JSON of `terms` as hexadecimal text."""
@@ -248,11 +267,41 @@ def _menu(plain: object, lattice: Lattice, release: str) -> dict[str, str]:
             law(setting, lattice.unit)
         except HalfmaskError as error:
             raise MessageError(place, "is a setting whose noise a device cannot draw on this lattice") from error
-        if setting.release == SPLIT:
-            raise MessageError(place, "is a split setting, which this version does not offer yet: take @total")
-        if setting.release != release:
+        if setting.release != release and (setting.release, release) != (SPLIT, TOTAL):
             raise MessageError(
                 place, f"masks each {setting.release}, but the campaign's release is {release}: they must be the same"
             )
         menu[id] = setting.text
     return menu
+
+
+SPLIT_FIELDS = ("helper", "campaign", "terms")
+"""What a campaign with a split setting publishes: the helper's address, the campaign's id there, and their terms."""
+
+
+@lru_cache(maxsize=256)
+def is_split(setting: str) -> bool:
+    """Return whether a setting splits totals between two services."""
+    return DeviceSetting.parse(setting).release == SPLIT
+
+
+def _check_split(body: Mapping[str, Any], settings: list[str], lattice: Lattice) -> None:
+    """Check a menu's split settings: at most one, on a lattice and with noise that two services can add up."""
+    if not settings:
+        if body.get("split") is not None:
+            raise MessageError("split", "is given, but no setting of the menu ends in @split")
+        return
+    if len(settings) > 1:
+        raise MessageError("menu", "has more than one split setting: keep one of them")
+    if body.get("groups"):
+        raise MessageError("groups", "cannot be formed in a campaign with a split setting")
+    _text(_object(body.get("split"), "split"), "helper", "split")
+    width = lattice.ends[1] - lattice.ends[0]
+    if width >= MOST_STEPS:
+        raise MessageError("lattice", f"has {width:,} steps, and a split total at most {MOST_STEPS - 1:,}")
+    plain = DeviceSetting.parse(settings[0])
+    if law(plain, lattice.unit).variance > WIDEST_NOISE**2:
+        raise MessageError("menu", "has a split setting whose noise is wider than 2^40 steps: take a coarser step")
+    change = lattice.text(width)
+    if composed_epsilon({(settings[0], lattice.step, change): 1}, SPLIT_DELTA) == math.inf:
+        raise MessageError("menu", "has a split setting without a finite epsilon: take laplace or gaussian")
