@@ -89,13 +89,18 @@ class ServiceClient:
             )
         object.__setattr__(self, "address", self.address.rstrip("/"))
 
-    def ask(self, method: str, path: str, token: str | None = None, body: object = None) -> Any:
+    def ask(
+        self, method: str, path: str, token: str | None = None, body: object = None, *, key: str | None = None
+    ) -> Any:
         """Send a request and return the JSON of the answer.
+
+        ``key``  an idempotency key: if an answer is lost, the request that is sent again gets the same one
 
         Failures that may pass (no answer, a status in `AGAIN`) are retried. Any other error status raises a
         `ServiceError` at once.
         """
         headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+        headers |= {"Idempotency-Key": key} if key else {}
         sent = None
         if body is not None:
             headers["Content-Type"] = "application/json"

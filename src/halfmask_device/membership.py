@@ -59,6 +59,12 @@ def levels(terms: CampaignTerms) -> dict[str, list[str]]:
     return found
 
 
+def not_of_the_protocol(service: ServiceClient) -> RunError:
+    """Return the error of an answer that is not what the sharing protocol says."""
+    message = f"{service.address} answers, but not as the sharing protocol has it: is it the right one?"
+    return RunError(message, kind="protocol")
+
+
 def find_campaign(service: ServiceClient, campaign: str | None) -> dict[str, Any]:
     """Return the offer of a service's campaign. It may be left unnamed if the service has only one."""
     if campaign is not None:
@@ -66,8 +72,7 @@ def find_campaign(service: ServiceClient, campaign: str | None) -> dict[str, Any
     answer = service.ask("GET", "/v1/campaigns")
     offers = answer.get("campaigns") if isinstance(answer, dict) else None
     if not isinstance(offers, list) or not all(isinstance(each, dict) for each in offers):
-        message = f"{service.address} answers, but not as the sharing protocol has it: is it the right one?"
-        raise RunError(message, kind="protocol")
+        raise not_of_the_protocol(service)
     if len(offers) != 1:
         named = ", ".join(f"{each.get('campaign')} ({str(each.get('name'))[:60]})" for each in offers) or "none"
         raise OptionError(f"name a `campaign` of {service.address}: it has {named}", kind="several")

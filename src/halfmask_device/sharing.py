@@ -20,10 +20,11 @@ from halfmask_device.device_state import State, can_begin, holds_device
 from halfmask_device.errors import HalfmaskError, OptionError
 from halfmask_device.http_client import ServiceClient
 from halfmask_device.instants import DAY, Instant
+from halfmask_device.join_key import ask_to_join, forget_key
 from halfmask_device.key_expiry import first_day_needed, keys_kept
 from halfmask_device.lattice import Value
 from halfmask_device.level_epsilon import CampaignLevel
-from halfmask_device.membership import Membership, find_campaign, levels, read_membership
+from halfmask_device.membership import Membership, find_campaign, levels, not_of_the_protocol, read_membership
 from halfmask_device.period_totals import CampaignTotals, Gathered
 from halfmask_device.privacy_budget import Budget, read_budgets, trust_of, write_budgets
 from halfmask_device.protocol import CampaignTerms
@@ -94,8 +95,10 @@ class Sharer:
         budget = self._agreed(service, found, setting, consent)
         can_begin(self._folder)
         body = {"setting": setting} | ({"invitation": invitation} if invitation else {})
-        joined = service.ask("POST", f"/v1/campaigns/{id}/producers", None, body)
-        return self._enter(service, found, str(joined["producer"]), setting, str(joined["token"]), budget)
+        joined = ask_to_join(self._folder, service, f"/v1/campaigns/{id}/producers", body)
+        member = self._enter(service, found, str(joined["producer"]), setting, str(joined["token"]), budget)
+        forget_key(self._folder)
+        return member
 
     def _agreed(self, service: ServiceClient, offer: dict[str, object], setting: str, consent: Consent) -> Budget:
         """Return the budget that is kept with a level of another campaign, if the owner's consent allows the level."""
@@ -159,16 +162,20 @@ class Sharer:
             self._write(memory, member)
         return member
 
-    def adopt(self, address: str, campaign: str, token: str, consent: Consent = ALONE) -> Membership:
-        """Store a membership that was made elsewhere, given its token.
+    def adopt(self, address: str, campaign: str | None, token: str, consent: Consent = ALONE) -> Membership:
+        """Store a membership that was made elsewhere, given its token; by default of the campaign that it is for.
 
         If it is stored already, the service is not asked.
         """
         for each in self.memberships():
-            if each.campaign == campaign and each.token == token:
+            if campaign in (None, each.campaign) and each.token == token:
                 return each
         service = self._service(address)
-        me, found = service.ask("GET", "/v1/me", token), find_campaign(service, campaign)
+        me = service.ask("GET", "/v1/me", token)
+        if not isinstance(me, dict) or not all(isinstance(me.get(name), str) for name in ("producer", "setting")):
+            raise not_of_the_protocol(service)
+        campaign = campaign or str(me.get("campaign"))
+        found = find_campaign(service, campaign)
         if me.get("campaign") != campaign:
             raise OptionError(
                 f"the token is not of campaign {campaign}: name the campaign that it was given for", kind="token"

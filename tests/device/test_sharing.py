@@ -13,10 +13,11 @@ import pytest
 
 from halfmask.commands.status import status
 from halfmask.errors import FileFormatError, OptionError, RunError
+from halfmask.service.operator_actions import Operator
 from halfmask_device import Budget, Producer, read_ledger
 from halfmask_device.consent import Consent
 from halfmask_device.http_client import Answer, ServiceClient, ServiceError, urllib_transport
-from halfmask_device.membership import levels
+from halfmask_device.membership import Membership, levels
 from halfmask_device.privacy_budget import write_budgets
 from halfmask_device.protocol import CampaignTerms
 from halfmask_device.sharing import Sharer
@@ -41,7 +42,7 @@ class Wire:
 
     def __init__(self, world: World) -> None:
         self.world, self.sent, self.slept = world, list[bytes](), list[float]()
-        self.faults: list[Callable[[], Answer | None]] = []
+        self.faults: list[Callable[[], Answer | None] | None] = []
 
     def __call__(self, method: str, address: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
         self.sent.append(body or b"")
@@ -67,6 +68,10 @@ class Wire:
 
 def lost() -> Answer:
     raise ConnectionRefusedError("before it arrived")
+
+
+def heard() -> None:
+    """The service handles the request, and its answer is lost."""
 
 
 def busy() -> Answer:
@@ -557,3 +562,47 @@ def test_a_producer_is_its_campaigns_address_and_a_token(world: World, tmp_path:
         Producer(address, other, tmp_path / "other", service=wire.service, clock=wire.clock, consent=FREE)
     with refused("option.address"):
         Producer("http://service", token, tmp_path / "third", service=wire.service, clock=wire.clock, consent=FREE)
+
+
+def test_a_join_whose_answer_was_lost_is_the_same_join(world: World, tmp_path: Path) -> None:
+    """The device sends a key that it stored before, so that a second try gets the token of the first."""
+    wire, folder = Wire(world), tmp_path / "state"
+    campaign = world.campaign(world.consumer(), least_producers=1)
+    dead = replace(wire.service("http://service"), tries=2)  # one answer for the offer, and none for the join
+
+    def join(setting: str = "A") -> Membership:
+        sharer = wire.sharer(folder, lambda _: dead)
+        return sharer.join("http://service", campaign, setting, consent=FREE)
+
+    wire.faults = [None, heard, heard]
+    with refused("run.no_answer"):
+        join()
+    wire.faults = []
+    member = join()
+    with world.store.reading() as tx:
+        (row,) = tx.held("producers", None, "", 10)
+    assert row["producer"] == member.producer
+    assert not (folder / "joining").exists()
+
+
+def test_a_join_that_was_refused_leaves_nothing(world: World, tmp_path: Path) -> None:
+    wire = Wire(world)
+    campaign = world.campaign(world.consumer(), least_producers=1, join="invitation")
+    with pytest.raises(ServiceError) as error:
+        wire.sharer(tmp_path / "state").join("http://service", campaign, "A", consent=FREE)
+    assert error.value.said == "invitation_needed"
+    assert not (tmp_path / "state").exists()
+
+
+def test_a_device_goes_on_with_the_token_that_an_operator_made(world: World, tmp_path: Path) -> None:
+    wire = Wire(world)
+    sharer, campaign, _ = joined(tmp_path / "state", wire)
+    sharer.put(READINGS)
+    sharer.send()
+    before = sharer.member(campaign)
+    made = Operator(world.store, "tester", clock=world.clock).readmit(before.producer)
+    sharer.adopt("http://service", None, made["token"], FREE)
+    after = sharer.member(campaign)
+    assert (after.producer, after.token) == (before.producer, made["token"])
+    sharer.put([("2026-11-16T12:00:00Z", RAW), *READINGS])
+    assert sharer.send().outcomes == {"accepted": 1}

@@ -186,11 +186,20 @@ def test_an_entry_is_taken_back_once(any_world: World) -> None:
         operator(world).reverse("0" * 16)
 
 
+BACK = (
+    "DROP TABLE actions",
+    "DROP TABLE repeats",
+    "ALTER TABLE tokens DROP COLUMN replaces",
+    "UPDATE alembic_version SET version_num = '0003'",
+)
+"""What undoes the last migration."""
+
+
 def test_the_log_comes_with_an_upgrade(database: str) -> None:
     store, _ = prepare_database(database)
     with store.engine.begin() as connection:
-        connection.execute(text("DROP TABLE actions"))
-        connection.execute(text("UPDATE alembic_version SET version_num = '0003'"))
+        for statement in BACK:
+            connection.execute(text(statement))
     store.close()
     store, before = prepare_database(database)
     assert before == "0003"

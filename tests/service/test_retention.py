@@ -29,9 +29,9 @@ def test_old_tokens_and_replaced_events_go(any_world: World) -> None:
     with world.store.transaction() as tx:
         before = tx.events(1, 0)
         assert len(before) > 2
-        assert forget(tx, world.clock.now) == {"tokens": 0, "events": len(before) - 2}
+        assert forget(tx, world.clock.now) == {"tokens": 0, "events": len(before) - 2, "answers": 0}
         assert forget(tx, world.clock.now + TOKENS)["tokens"] == 0  # on the day itself it is kept
-        assert forget(tx, world.clock.now + TOKENS + 1) == {"tokens": 1, "events": 0}
+        assert forget(tx, world.clock.now + TOKENS + 1) == {"tokens": 1, "events": 0, "answers": 0}
         after = tx.events(1, 0)
         assert {period: number for number, period in after} == {period: number for number, period in before}
         assert tx.connection.execute(select(func.count()).select_from(events)).scalar() == len(after)

@@ -12,7 +12,7 @@ from halfmask.commands._printing import note, print_json, print_rows
 from halfmask.commands._shared_options import OfService
 from halfmask.errors import OptionError
 
-ASKED = ("expel", "end", "delete", "erase", "reverse")
+ASKED = ("expel", "readmit", "end", "delete", "erase", "reverse")
 """Actions that cannot be undone."""
 LONGEST = 200
 """Most characters of a reason."""
@@ -24,7 +24,7 @@ class Admin(OfService):
     Parameters
     ----------
     action
-        list, show, add, add-node, revoke, expel, end, delete, erase or reverse.
+        list, show, add, add-node, revoke, expel, readmit, end, delete, erase or reverse.
     name
         For list what is listed: consumers, campaigns, producers, nodes, invitations or the log of actions. For add the
         new consumer's name, for add-node the new node's. Else the name of what the action is about.
@@ -42,9 +42,9 @@ class Admin(OfService):
         Print JSON.
     """
 
-    action: Literal["list", "show", "add", "add-node", "revoke", "expel", "end", "delete", "erase", "reverse"] = field(
-        kw_only=False
-    )
+    action: Literal[
+        "list", "show", "add", "add-node", "revoke", "expel", "readmit", "end", "delete", "erase", "reverse"
+    ] = field(kw_only=False)
     name: str = field(kw_only=False)
     campaign: str | None = None
     after: str = ""
@@ -83,7 +83,8 @@ def admin(options: Admin) -> Any:
         if options.action == "add-node":
             return operator.add_node(options.name, options.campaign or "")
         act: dict[str, Callable[[str], Any]] = {
-            "revoke": operator.revoke, "expel": operator.expel, "end": operator.end, "delete": operator.delete,
+            "revoke": operator.revoke, "expel": operator.expel,
+            "readmit": operator.readmit, "end": operator.end, "delete": operator.delete,
             "erase": operator.erase, "reverse": operator.reverse,
         }  # fmt: skip
         return act[options.action](options.name)
@@ -119,6 +120,10 @@ def main(options: Admin) -> None:
         print(found["token"])
         note(f"this is the token of node {found['node']}; it is shown once and not stored")
         note("on the gateway, set HALFMASK_SERVE_UPSTREAM_TOKEN to it, then: halfmask serve --upstream ADDRESS")
+    elif options.action == "readmit":
+        print(found["token"])
+        note(f"this is the new token of producer {found['producer']}; it is shown once and not stored")
+        note("on the device, set HALFMASK_TOKEN to it, then: halfmask join ADDRESS --readmitted")
     else:
         print_rows([("field", "value"), *((name, _cell(value)) for name, value in found.items())])
 

@@ -1,6 +1,7 @@
 """``halfmask campaign``: make a campaign from an offer, show what producers will see, and post it."""
 
 import os
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -155,7 +156,9 @@ def campaign(options: CampaignOptions) -> OfferedCampaign:
     made = _made(options)
     if options.service is None:
         return made
-    answer = ServiceClient(options.service).ask("POST", "/v1/campaigns", _token(options), dict(made.plain))
+    answer = ServiceClient(options.service).ask(
+        "POST", "/v1/campaigns", _token(options), dict(made.plain), key=secrets.token_hex(32)
+    )
     if not isinstance(answer, dict) or not isinstance(answer.get("campaign"), str):
         raise MessageError("campaign", "is missing in the service's answer: is it the right address?")
     warnings = answer.get("warnings")

@@ -1,5 +1,6 @@
 """``halfmask join``: join a campaign from a producer's own device."""
 
+import os
 import sys
 from dataclasses import field, replace
 
@@ -27,6 +28,8 @@ class Join(OfDevice):
         The id of the menu's setting to share by.
     invitation
         An invitation, for campaigns that are not open to all.
+    readmitted
+        Take the token in HALFMASK_TOKEN, which an operator made for a producer whose token was lost.
     also
         Join although the device shares the same readings with another campaign.
     budget
@@ -39,6 +42,7 @@ class Join(OfDevice):
     campaign: str | None = None
     setting: str | None = None
     invitation: str | None = None
+    readmitted: Flag = False
     also: Flag = False
     budget: float | None = None
     least_producers: int = LEAST_PRODUCERS
@@ -50,6 +54,11 @@ def join(options: Join) -> Membership:
     from halfmask_device.sharing import Sharer
 
     consent = Consent(options.also, options.budget, options.least_producers)
+    if options.readmitted:
+        token = os.environ.get("HALFMASK_TOKEN")
+        if not token:
+            raise OptionError("`readmitted` needs the new token: set HALFMASK_TOKEN to it", kind="token")
+        return Sharer(options.state).adopt(options.url, options.campaign, token, consent)
     return Sharer(options.state).join(options.url, options.campaign, options.setting, options.invitation, consent)
 
 

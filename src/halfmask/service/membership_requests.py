@@ -6,7 +6,7 @@ from halfmask.service import snapshots
 from halfmask.service.campaign import Campaign, check_text, check_whole
 from halfmask.service.campaign_periods import shut
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
-from halfmask.service.request import Call, digest, issue, new_name, new_secret
+from halfmask.service.request import Call, digest, new_name
 from halfmask.service.storage.identity_rows import ProducerRow, Role
 from halfmask.service.storage.tables import Plain
 from halfmask_device.instants import DAY, Instant, instant_text, parse_instant
@@ -19,7 +19,7 @@ def add_consumer(call: Call) -> Plain:
     name, expires = check_text(body.get("name"), "name", 200), _expires(body, call.now)
     public = new_name()
     key = call.tx.add_consumer(public, name, call.now)
-    return {"consumer": public, "token": issue(call.tx, "consumer", key, call.now, expires)}
+    return {"consumer": public, "token": call.issue("consumer", key, expires)}
 
 
 def renew_consumer(call: Call) -> Plain:
@@ -36,16 +36,15 @@ def _renewed(call: Call, role: Role, key: int | None) -> Plain:
     if key is None:
         raise not_found(role)
     call.tx.revoke_tokens(role, key, call.now)
-    return {"token": issue(call.tx, role, key, call.now)}
+    return {"token": call.issue(role, key)}
 
 
 def renew_token(call: Call) -> Plain:
-    """Issue a new token to the caller, and revoke the one that was sent."""
+    """Issue a new token to the caller. The one that was sent is valid until the new one is used: no answer is lost."""
     who, token = call.who, call.request.token
     if who is None or token is None:
         raise forbidden("a token is needed")
-    call.tx.revoke_token(token, call.now)
-    return {"token": issue(call.tx, who.role, who.subject, call.now, who.expires)}
+    return {"token": call.issue(who.role, who.subject, who.expires, replaces=token)}
 
 
 def revoke_token(call: Call) -> Plain:
@@ -57,7 +56,7 @@ def revoke_token(call: Call) -> Plain:
 def invite(call: Call) -> Plain:
     campaign = call.own_campaign()
     count = check_whole(call.body().get("count"), "count", 1, MOST_INVITATIONS)
-    invitations = [new_secret() for _ in range(count)]
+    invitations = [call.secrets.new() for _ in range(count)]
     call.tx.add_invitations(campaign.key, [digest(each) for each in invitations])
     return {"invitations": invitations}
 
@@ -79,7 +78,7 @@ def join(call: Call) -> Plain:
         raise Refusal(403, "invitation_unknown", "this invitation is unknown, or was used before", "invitation")
     # last: joins without an invitation must not use up those of the invited
     call.service.joins.take(campaign.key, "this join was not made")
-    return {"producer": public, "token": issue(call.tx, "producer", key, call.now)}
+    return {"producer": public, "token": call.issue("producer", key)}
 
 
 def show_me(call: Call) -> Plain:
@@ -160,4 +159,4 @@ def add_node(call: Call) -> Plain:
     name, expires = check_text(body.get("name"), "name", 200), _expires(body, call.now)
     public = new_name()
     key = call.tx.add_node(public, campaign.key, name, call.now)
-    return {"node": public, "token": issue(call.tx, "node", key, call.now, expires)}
+    return {"node": public, "token": call.issue("node", key, expires)}

@@ -100,6 +100,15 @@ class Operator:
             self._log(tx, "revoke", kind, name, done)
             return done
 
+    def readmit(self, name: str) -> Plain:
+        """Let a producer in again under its pseudonym, with a new token. Its old tokens are revoked."""
+        with self.store.transaction() as tx:
+            _, key = _named(tx, name, "producers")
+            tx.revoke_tokens("producer", key, self.clock())
+            tx.set_left(key, None)
+            self._log(tx, "readmit", "producers", name, {})
+            return {"producer": name, "token": issue(tx, "producer", key, self.clock())}
+
     def expel(self, name: str) -> Plain:
         """Let a producer leave: reports of open periods are withdrawn, and its tokens are revoked."""
         with self.store.transaction() as tx:

@@ -96,6 +96,8 @@ def _admitted(tx: Transaction, posts: Sequence[tuple[int, Post]], answers: list[
     for place, post in posts:
         try:
             who = admit(known.get(post.token), post.now)
+            if who.replaces is not None:
+                tx.retire(post.token, who.replaces, post.now)
             if post.refusal is not None:
                 raise post.refusal
             found.append((place, post, who))

@@ -4,11 +4,12 @@ A caller is known by its token: 256 random bits, shown once. The store holds onl
 """
 
 import hashlib
+import hmac
 import json
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from halfmask.service.campaign import Campaign
@@ -43,10 +44,39 @@ def digest(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def issue(tx: Transaction, role: Role, subject: int, now: Instant, expires: Instant | None = None) -> str:
-    """Make, store and return a new token."""
-    token = new_secret()
-    tx.add_token(digest(token), role, subject, now, expires)
+class Secrets:
+    """The secrets of one answer, in order: random, or derived from a seed, so that the same are made again.
+
+    ``made``  the place of each secret made so far
+    """
+
+    def __init__(self, seed: bytes | None = None) -> None:
+        self._seed, self.made = seed, dict[str, int]()
+
+    def new(self) -> str:
+        place = len(self.made)
+        secret = new_secret() if self._seed is None else hmac.new(self._seed, b"%d" % place, "sha256").hexdigest()
+        self.made[secret] = place
+        return secret
+
+
+def issue(
+    tx: Transaction,
+    role: Role,
+    subject: int,
+    now: Instant,
+    expires: Instant | None = None,
+    *,
+    token: str | None = None,
+    replaces: str | None = None,
+) -> str:
+    """Store and return a new token.
+
+    ``token``     a new secret; by default it is random
+    ``replaces``  the hash of the token that is valid until this one is used
+    """
+    token = token or new_secret()
+    tx.add_token(digest(token), role, subject, now, expires, replaces)
     return token
 
 
@@ -55,13 +85,18 @@ Values = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Request:
-    """The parts of a request that do not depend on the store. ``token`` is the hash of the token that was sent."""
+    """The parts of a request that do not depend on the store.
+
+    ``token``  the hash of the token that was sent
+    ``key``    what the request is for, with the idempotency key that was sent; None if none was
+    """
 
     token: str | None
     path: Values
     query: Values
     raw: bytes
     now: Instant
+    key: str | None = None
 
 
 @dataclass(frozen=True)
@@ -72,6 +107,7 @@ class Call:
     tx: Transaction
     who: Identity | None
     request: Request
+    secrets: Secrets = field(default_factory=Secrets)
 
     @property
     def now(self) -> Instant:
@@ -80,6 +116,10 @@ class Call:
     @property
     def subject(self) -> int:
         return self.who.subject if self.who else 0
+
+    def issue(self, role: Role, subject: int, expires: Instant | None = None, replaces: str | None = None) -> str:
+        """Store and return a new token."""
+        return issue(self.tx, role, subject, self.now, expires, token=self.secrets.new(), replaces=replaces)
 
     def body(self) -> dict[str, Any]:
         """Return the JSON object in the body."""

@@ -8,6 +8,7 @@ from starlette.concurrency import run_in_threadpool
 
 from halfmask.service.background_tasks import BackgroundTask, repeated
 from halfmask.service.campaign import Campaign
+from halfmask.service.repeated_requests import FOR
 from halfmask.service.service import Service, Writer
 from halfmask.service.storage.sql_store import Transaction
 from halfmask_device.instants import DAY, Instant
@@ -20,8 +21,12 @@ TOKENS = 30 * DAY
 
 
 def forget(tx: Transaction, now: Instant) -> dict[str, int]:
-    """Delete old tokens, and events that newer ones replaced. Return how many."""
-    return {"tokens": tx.forget_tokens(now - TOKENS), "events": tx.forget_events()}
+    """Delete old tokens, events that newer ones replaced, and answers that are not repeated. Return how many."""
+    return {
+        "tokens": tx.forget_tokens(now - TOKENS),
+        "events": tx.forget_events(),
+        "answers": tx.forget_repeats(now - FOR),
+    }
 
 
 def forget_members(tx: Transaction, campaign: Campaign) -> int:

@@ -28,7 +28,8 @@ from halfmask.service.http.app import EdgeOptions, create_app
 from halfmask.service.http.header_limit import BoundedProtocol
 from halfmask.service.mqtt import Broker
 from halfmask.service.rate_limits import Limits
-from halfmask.service.request import issue, system_clock
+from halfmask.service.repeated_requests import SECRET
+from halfmask.service.request import issue, new_secret, system_clock
 from halfmask.service.service import Service
 from halfmask.service.storage.databases import read_url
 from halfmask.service.storage.sql_store import open_store, prepare_database
@@ -104,6 +105,7 @@ def initialise(db: str, *, rotate: bool = False) -> str | None:
     store, before = prepare_database(db)
     with closing(store), store.transaction() as tx:
         now = system_clock()
+        tx.first_fact(SECRET, new_secret())
         if tx.has_role("operator"):
             if rotate:
                 tx.revoke_tokens("operator", OPERATOR, now)

@@ -19,6 +19,7 @@ from halfmask.service.counters import WAITING, Counters
 from halfmask.service.floors import NO_FLOORS, Floors
 from halfmask.service.rate_limits import Buckets, Limits
 from halfmask.service.refusal import Refusal, not_found, unauthenticated
+from halfmask.service.repeated_requests import answer_once
 from halfmask.service.report_decisions import Post, Results, ingest, valid
 from halfmask.service.request import Call, Clock, Request, new_name, system_clock
 from halfmask.service.storage.campaign_rows import UPSTREAM
@@ -118,14 +119,26 @@ class Service:
             return None
         if request.token is None:
             raise unauthenticated()
-        return valid(tx.identities([request.token]).get(request.token), request.now, roles)
+        who = valid(tx.identities([request.token]).get(request.token), request.now, roles)
+        if who.replaces is not None:
+            self._retire(tx, request.token, who.replaces, request.now)
+        return who
+
+    def _retire(self, tx: Transaction, token: str, replaced: str, now: Instant) -> None:
+        """Revoke the token that one in use replaces. While nothing can be written, both stay valid."""
+        if tx.writes:
+            tx.retire(token, replaced, now)
+        else:
+            with suppress(StoreGoneError, StoreFullError), self.store.transaction() as writing:
+                writing.retire(token, replaced, now)
 
     def answer(self, tx: Transaction, request: Request, roles: tuple[Role, ...], work: Callable[[Call], T]) -> T:
         """Do a route's work for a caller who may ask for it."""
         who = self.identify(tx, request, roles)
         if not all(map(_NAME.fullmatch, request.path.values())):  # such a name cannot be in a store
             raise not_found("path")
-        return work(Call(self, tx, who, request))
+        call = Call(self, tx, who, request)
+        return work(call) if request.key is None else answer_once(call, request.key, work)
 
     def due(self, now: Instant, key: int | str | None = None) -> list[tuple[Campaign, Sequence[Span]]]:
         """Return the periods to close, of all campaigns or the one named.

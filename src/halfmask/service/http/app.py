@@ -173,7 +173,7 @@ def _endpoint(service: Service, writer: Writer, route: Route) -> Endpoint:
     one_at_a_time = asyncio.Lock()
 
     async def endpoint(request: HttpRequest) -> Response:
-        asked = await read_request(request, service.clock)
+        asked = await read_request(request, service.clock, once=route.once)
         if asked.token is not None:
             service.requests.take(asked.token, "this request was not taken")
 

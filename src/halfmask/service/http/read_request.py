@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 2**20
 LONGEST_TOKEN = 512
+LONGEST_KEY = 64
 SLOWEST = 300
 """Seconds within which a body must arrive."""
 MOST_LET_PASS, LET_PASS_FOR = 2**24, 10
@@ -119,11 +120,24 @@ def token_of(headers: Headers) -> str | None:
     return digest(token.decode("latin-1"))
 
 
-async def read_request(request: "HttpRequest", clock: Clock) -> Request:
-    """Return the request, with the time at which all of it had arrived."""
+async def read_request(request: "HttpRequest", clock: Clock, *, once: bool = False) -> Request:
+    """Return the request, with the time at which all of it had arrived.
+
+    ``once``  heed an idempotency key
+    """
     headers = headers_of(request.scope)
+    key = _key_of(headers.get(b"idempotency-key"), request) if once else None
     raw = await read_body(headers, request.receive) if request.method != "GET" else b""
-    return Request(token_of(headers), request.path_params, request.query_params, raw, clock())
+    return Request(token_of(headers), request.path_params, request.query_params, raw, clock(), key)
+
+
+def _key_of(sent: bytes | None, request: "HttpRequest") -> str | None:
+    """Return what a request is for, by whom, and its idempotency key. Callers and paths do not share keys."""
+    if sent is None:
+        return None
+    if not 1 <= len(sent) <= LONGEST_KEY or not all(32 < each < 127 for each in sent):
+        raise unfit("Idempotency-Key", f"a key has 1 to {LONGEST_KEY} visible ASCII characters")
+    return "\n".join((request.method, request.url.path, token_of(headers_of(request.scope)) or "", sent.decode()))
 
 
 PATH = "/v1/reports"

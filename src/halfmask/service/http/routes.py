@@ -26,6 +26,7 @@ class Route:
     ``body``    JSON schema of the body
     ``query``   names of the query's parameters
     ``first``   slow work without the store, which is done first so that other requests need not wait for it
+    ``once``    whether an idempotency key is heeded: the request makes something, and its answer may be lost
     """
 
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -36,6 +37,7 @@ class Route:
     body: Plain | None = None
     query: tuple[str, ...] = ()
     first: Callable[[Request], object] | None = None
+    once: bool = False
 
 
 def _object(**fields: Any) -> Plain:
@@ -81,9 +83,9 @@ EXCHANGE = _object(open={"type": "array", "items": {"type": "string"}}, cells={"
 
 ROUTES: tuple[Route, ...] = (
     Route("GET", "/v1/health", (), campaigns.health),
-    Route("POST", "/v1/consumers", ("operator",), members.add_consumer, 201, _object(name=TEXT)),
-    Route("POST", "/v1/consumers/{consumer}/token", ("operator",), members.renew_consumer, 201),
-    Route("POST", "/v1/token", ALL, members.renew_token, 201),
+    Route("POST", "/v1/consumers", ("operator",), members.add_consumer, 201, _object(name=TEXT), once=True),
+    Route("POST", "/v1/consumers/{consumer}/token", ("operator",), members.renew_consumer, 201, once=True),
+    Route("POST", "/v1/token", ALL, members.renew_token, 201, once=True),
     Route("DELETE", "/v1/token", ALL, members.revoke_token),
     Route(
         "POST",
@@ -93,6 +95,7 @@ ROUTES: tuple[Route, ...] = (
         201,
         CAMPAIGN,
         first=campaigns.read_campaign,
+        once=True,
     ),
     Route("GET", "/v1/campaigns", (), campaigns.list_campaigns),
     Route("GET", "/v1/campaigns/{c}", (), campaigns.show_campaign),
@@ -103,8 +106,9 @@ ROUTES: tuple[Route, ...] = (
         members.invite,
         200,
         _object(count={"type": "integer", "minimum": 1, "maximum": 10_000}),
+        once=True,
     ),
-    Route("POST", "/v1/campaigns/{c}/producers", (), members.join, 201, _object(setting={"type": "string"})),
+    Route("POST", "/v1/campaigns/{c}/producers", (), members.join, 201, _object(setting={"type": "string"}), once=True),
     Route("GET", "/v1/me", ("producer",), members.show_me),
     Route("PATCH", "/v1/me", ("producer",), members.change_me, 200, _object(setting={"type": "string"})),
     Route("DELETE", "/v1/me", ("producer",), members.leave),
@@ -138,8 +142,9 @@ ROUTES: tuple[Route, ...] = (
         members.add_node,
         201,
         _object(name=TEXT),
+        once=True,
     ),
-    Route("POST", "/v1/campaigns/{c}/nodes/{node}/token", ("operator",), members.renew_node, 201),
+    Route("POST", "/v1/campaigns/{c}/nodes/{node}/token", ("operator",), members.renew_node, 201, once=True),
     Route("POST", "/v1/campaigns/{c}/consumers", ("operator",), peers.give, 200, _object(consumer=TEXT)),
     Route("POST", "/v1/campaigns/{c}/exchange", ("peer",), peers.exchange, 200, EXCHANGE),
     Route("DELETE", "/v1/campaigns/{c}/peers/{node}", ("operator",), peers.drop),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Literal, NamedTuple
 
-from sqlalchemy import Column, Index, String, and_, bindparam, func, insert, select, update
+from sqlalchemy import Column, Index, String, and_, bindparam, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from halfmask.service.storage.tables import Statements, numbered_column, table, text, whole
@@ -20,6 +20,7 @@ tokens = table(
     whole("created"),
     whole("expires", null=True),
     whole("revoked", null=True),
+    Column("replaces", String(64), nullable=True),
     Index("tokens_of", "role", "subject"),
 )
 consumers = table("consumers", numbered_column(), text("public", 32, unique=True), text("name", 200), whole("created"))
@@ -46,7 +47,12 @@ facts = table("facts", Column("name", String(64), primary_key=True), text("value
 
 
 class Identity(NamedTuple):
-    """The holder of a token. ``campaign`` is that of a producer or node; ``left`` is when a producer left."""
+    """The holder of a token.
+
+    ``campaign``  that of a producer or node
+    ``left``      when a producer left
+    ``replaces``  the hash of the token that is valid until this one is used
+    """
 
     role: Role
     subject: int
@@ -54,6 +60,7 @@ class Identity(NamedTuple):
     left: Instant | None
     expires: Instant | None
     revoked: Instant | None
+    replaces: str | None = None
 
 
 class ProducerRow(NamedTuple):
@@ -69,9 +76,18 @@ class IdentityStatements(Statements):
     def identities(self, hashes: Sequence[str]) -> dict[str, Identity]:
         return {hash: Identity(*rest) for hash, *rest in self._do(_IDENTITIES, {"hashes": hashes})}
 
-    def add_token(self, hash: str, role: Role, subject: int, now: Instant, expires: Instant | None) -> None:
-        row = {"hash": hash, "role": role, "subject": subject, "created": now, "expires": expires, "revoked": None}
+    def add_token(
+        self, hash: str, role: Role, subject: int, now: Instant, expires: Instant | None, replaces: str | None = None
+    ) -> None:
+        row = {"hash": hash, "role": role, "subject": subject, "created": now, "expires": expires, "replaces": replaces}
         self._do(insert(tokens), row)
+
+    def retire(self, hash: str, replaced: str, now: Instant) -> None:
+        """Note that a token was used: revoke the one that it replaces, and all others that were to replace that one."""
+        t = tokens.c
+        old = or_(t.hash == replaced, and_(t.replaces == replaced, t.hash != hash))
+        self._do(update(tokens).where(old, t.revoked.is_(None)).values(revoked=now))
+        self._do(update(tokens).where(t.hash == hash).values(replaces=None))
 
     def revoke_token(self, hash: str, now: Instant) -> None:
         self._do(update(tokens).where(tokens.c.hash == hash, tokens.c.revoked.is_(None)).values(revoked=now))
@@ -109,7 +125,7 @@ class IdentityStatements(Statements):
     def set_setting(self, producer: int, setting: str) -> None:
         self._do(update(producers).where(producers.c.id == producer).values(setting=setting))
 
-    def set_left(self, producer: int, now: Instant) -> None:
+    def set_left(self, producer: int, now: Instant | None) -> None:
         self._do(update(producers).where(producers.c.id == producer).values(left_at=now))
 
     def add_node(self, public: str, campaign: int, name: str, now: Instant) -> int:
@@ -138,7 +154,10 @@ class IdentityStatements(Statements):
 
 _t, _p, _n = tokens.c, producers.c, nodes.c
 _IDENTITIES = (
-    select(_t.hash, _t.role, _t.subject, func.coalesce(_p.campaign, _n.campaign), _p.left_at, _t.expires, _t.revoked)
+    select(
+        *(_t.hash, _t.role, _t.subject, func.coalesce(_p.campaign, _n.campaign)),
+        *(_p.left_at, _t.expires, _t.revoked, _t.replaces),
+    )
     .select_from(
         tokens.outerjoin(producers, and_(_t.role == "producer", _p.id == _t.subject)).outerjoin(
             nodes, and_(_t.role == "node", _n.id == _t.subject)

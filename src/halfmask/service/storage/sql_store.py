@@ -21,6 +21,7 @@ from halfmask.service.storage.databases import DATABASES, file_of, read_url
 from halfmask.service.storage.identity_rows import IdentityStatements
 from halfmask.service.storage.operator_rows import OperatorStatements
 from halfmask.service.storage.period_rows import PeriodStatements
+from halfmask.service.storage.repeat_rows import RepeatStatements
 from halfmask.service.storage.report_rows import ReportStatements
 from halfmask.service.storage.retention_rows import RetentionStatements
 from halfmask.service.storage.tables import newest_version, upgrade, version_of
@@ -59,6 +60,7 @@ class Transaction(
     PeriodStatements,
     OperatorStatements,
     RetentionStatements,
+    RepeatStatements,
 ):
     """Everything that is read or written together. The store begins and ends it."""
 
@@ -79,7 +81,7 @@ class Store:
     def transaction(self) -> Iterator[Transaction]:
         """Read and write. Everything is on disk when the block ends; after an error nothing is."""
         with _plainly(), self._writing.begin() as connection:
-            yield Transaction(connection)
+            yield Transaction(connection, writes=True)
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:

@@ -64,11 +64,12 @@ def numbered_column() -> Column[object]:
 class Statements:
     """A group of statements on one connection. The store begins and ends the transaction.
 
-    ``alone``  whether nobody else can write since it began; if not, what was read before `lock` may have changed
+    ``alone``   whether nobody else can write since it began; if not, what was read before `lock` may have changed
+    ``writes``  whether the transaction may write
     """
 
-    def __init__(self, connection: Connection) -> None:
-        self.connection = connection
+    def __init__(self, connection: Connection, *, writes: bool = False) -> None:
+        self.connection, self.writes = connection, writes
         self._database = DATABASES[connection.dialect.name]
         self.alone = self._database.one_writer
         self._do = connection.execute

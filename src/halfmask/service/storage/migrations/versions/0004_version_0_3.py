@@ -11,6 +11,18 @@ depends_on = None
 
 
 def upgrade() -> None:
+    op.add_column("tokens", sa.Column("replaces", sa.String(64), nullable=True))
+    op.create_table(
+        "repeats",
+        sa.Column("hash", sa.String(64), primary_key=True),
+        sa.Column("body", sa.String(64), nullable=False),
+        *(sa.Column(name, sa.BigInteger, nullable=False) for name in ("created", "secrets")),
+        sa.Column("answer", sa.Text().with_variant(LONGTEXT, "mysql"), nullable=False),
+        mysql_engine="InnoDB",
+        mysql_charset="utf8mb4",
+        mysql_collate="utf8mb4_bin",
+    )
+    op.create_index("repeats_by_age", "repeats", ["created"])
     op.create_table(
         "actions",
         sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True),
