@@ -93,7 +93,7 @@ def reproduce(
         raise OptionError("no dataset to check the paper's claims on: give at least one NAME=SOURCE")
     target, plan = Path(output), plan or ReproductionPlan()
     if not target.absolute().parent.is_dir():
-        raise OptionError(f"there is no folder {target.parent} to write {target} in: make it first")
+        raise OptionError(f"there is no folder {target.parent} to write {target} in: make it first", kind="folder")
     found: dict[str, dict[int, list[ClaimFinding]]] = {}
     about: dict[str, str] = {}
     for name, source in panels.items():

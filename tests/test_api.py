@@ -6,7 +6,7 @@ import pytest
 
 import halfmask
 from halfmask.commands import names
-from halfmask.errors import SourceError
+from tests.refusals import refused
 
 
 def test_every_command_and_every_result_is_there() -> None:
@@ -33,5 +33,5 @@ def test_mask_leaves_no_half_file(tmp_path: Path) -> None:
     assert "row 2" in str(caught.value)
     assert "secret" not in str(caught.value)
     assert not (tmp_path / "one.csv").exists()
-    with pytest.raises(SourceError, match=r"none.csv"):
+    with refused("source.missing"):
         halfmask.mask(tmp_path / "none.csv", output=tmp_path / "one.csv", **first)

@@ -37,7 +37,9 @@ def whole_file(path: str | Path, mode: int = 0o666) -> Iterator[Path]:
             os.fsync(written.fileno())
         temporary.replace(target)
     except OSError as error:
-        raise RunError(f"cannot write {target}: {error.strerror or error}; the old file, if any, is intact") from error
+        raise RunError(
+            f"cannot write {target}: {error.strerror or error}; the old file, if any, is intact", kind="not-written"
+        ) from error
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -66,13 +68,15 @@ def read_table(path: str | Path, format: str, version: int, maker: str) -> "tupl
         if about["format"] != format:
             raise KeyError(format)
     except FileNotFoundError as error:
-        raise FileFormatError(f"{path}: no such {kind}: '{maker}' makes one") from error
+        raise FileFormatError(f"{path}: no such {kind}: '{maker}' makes one", kind="missing") from error
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         why = "truncated, damaged or of another kind"
-        raise FileFormatError(f"{path} is not a whole {kind} ({why}): make it with '{maker}'") from error
+        raise FileFormatError(
+            f"{path} is not a whole {kind} ({why}): make it with '{maker}'", kind="not-ours"
+        ) from error
     if about["version"] > version:
         raise FileFormatError(
-            f"{path} is of version {about['version']}; this halfmask reads up to {version}: upgrade it"
+            f"{path} is of version {about['version']}; this halfmask reads up to {version}: upgrade it", kind="version"
         )
     return table, about
 
@@ -87,17 +91,18 @@ def read_page(path: str | Path, format: str, version: int, maker: str) -> dict[s
     try:
         page = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise FileFormatError(f"{path}: no such {kind}: '{maker}' makes one") from error
+        raise FileFormatError(f"{path}: no such {kind}: '{maker}' makes one", kind="missing") from error
     except (OSError, ValueError) as error:
         why = "it is no text" if isinstance(error, UnicodeDecodeError) else f"no JSON: {error}"
         told = error.strerror if isinstance(error, OSError) else why
-        raise FileFormatError(f"{path} is not a {kind} ({told}): make one with '{maker}'") from error
+        raise FileFormatError(f"{path} is not a {kind} ({told}): make one with '{maker}'", kind="not-ours") from error
     if not isinstance(page, dict) or page.get("format") != format:
-        raise FileFormatError(f"{path} is not a {kind} (no '{format}' in it): make one with '{maker}'")
+        raise FileFormatError(f"{path} is not a {kind} (no '{format}' in it): make one with '{maker}'", kind="not-ours")
     if page.get("version") != version:
         raise FileFormatError(
             f"{path} is a {kind} of version {page.get('version')}; this halfmask reads {version}: "
-            f"upgrade halfmask where that is newer, or recreate it with '{maker}'"
+            f"upgrade halfmask where that is newer, or recreate it with '{maker}'",
+            kind="version",
         )
     return page
 

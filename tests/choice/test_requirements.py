@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from halfmask.choice.mix import mix
 from halfmask.choice.requirements import assign, choose, read_deltas
 from halfmask.commands.choose import assignment_rows, choice_rows
-from halfmask.errors import SourceError
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Weights
 from halfmask.mechanisms.setting import PrivacySetting
@@ -143,5 +142,5 @@ def test_deltas_are_read_with_and_without_a_heading(tmp_path: Path) -> None:
     path = tmp_path / "deltas.csv"
     path.write_text("user,delta\n a , 0.1\n\nb,-2e-1\n")
     assert read_deltas(path) == {"a": 0.1, "b": -0.2}
-    with pytest.raises(SourceError, match="cannot read"):
+    with refused("source.unreadable"):
         read_deltas(tmp_path / "none.csv")

@@ -8,13 +8,13 @@ import pyarrow as pa
 import pytest
 
 from halfmask.data.open_panel import open_panel
-from halfmask.errors import SourceError
 from halfmask.evaluation.direct import sorted_readings
 from halfmask.evaluation.direct.run import evaluate_direct
 from halfmask.evaluation.metrics import ErrorFunction
 from halfmask.evaluation.sampling import Subset, draw_subsets
 from halfmask.profiles.build import build_profile
 from tests.evaluation.direct_cases import Case, household, settings
+from tests.refusals import refused
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark"), pytest.mark.usefixtures("spark")]
 
@@ -90,9 +90,9 @@ def test_buckets_and_whole_numbers_as_users_on_spark(case: Case) -> None:
 
 def test_another_panel_is_refused_on_spark(case: Case) -> None:
     panel = open_panel(case.table.slice(1), engine="spark", master="local[2]")
-    with pytest.raises(SourceError, match="profile this source"):
+    with refused("source.other-readings"):
         evaluate_direct(panel, case.profile, settings("none"), case.everybody(1))
     stranger = household(users=21, days=60, step=2)
     panel = open_panel(stranger.table, engine="spark", master="local[2]")
-    with pytest.raises(SourceError, match="profile has not"):
+    with refused("source.unknown-user"):
         evaluate_direct(panel, case.profile, settings("none"), case.everybody(1))

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halfmask.errors import OptionError
 from halfmask.evaluation import metrics
 from halfmask.evaluation.error_decay import decay_exponent, verdict
 from tests.refusals import refused
@@ -94,11 +93,11 @@ def test_decay_exponent_of_a_power_law() -> None:
 
 
 def test_decay_needs_two_sizes() -> None:
-    with pytest.raises(OptionError, match="two sizes"):
+    with refused("option.too-few-sizes"):
         decay_exponent([50, 50], [0.1, 0.2])
-    with pytest.raises(OptionError, match="two sizes"):
+    with refused("option.too-few-sizes"):
         decay_exponent([50, 100], [0.0, 0.2])
-    with pytest.raises(OptionError, match="one error for each size"):
+    with refused("option.lengths"):
         decay_exponent([50, 100], [0.1])
 
 

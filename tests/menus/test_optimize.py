@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halfmask.commands.profile import profile
-from halfmask.errors import FileFormatError, HalfmaskError, OptionError
+from halfmask.errors import HalfmaskError
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.scores import Weights
 from halfmask.evaluation.study import summed_up
@@ -153,18 +153,18 @@ def test_the_menu_of_real_households_is_as_the_method_found_it() -> None:
 
 @pytest.mark.parametrize("options", [{"omega": 0.21}, {"omega": 0}, {"omega": math.nan}, {"bins": 0}, {"bins": 26}])
 def test_bins_and_omega_out_of_range_are_refused(options: dict[str, float]) -> None:
-    with pytest.raises(OptionError, match=r"omega|bins"):
+    with refused(f"option.{next(iter(options))}"):
         optimize(study_of(TOP), **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("weights", [(1, 1, 1), (-0.5, 1, 0.5), (0.5, 0.5), (math.nan, 0.5, 0.5)])
 def test_weights_that_are_no_weights_are_refused(weights: tuple[float, ...]) -> None:
-    with pytest.raises(OptionError, match="privacy weights"):
+    with refused("option.weights"):
         Weights(privacy=weights)  # type: ignore[arg-type]
 
 
 def test_studies_without_a_winner_say_what_to_do() -> None:
-    with pytest.raises(OptionError, match="no setting keeps the constraint"):
+    with refused("option.constraint"):
         optimize(study_of({"laplace:1": [[1, 1, 1, 0.5, 0.5, 1]]}))
     with refused("option.admissible", "omega", "bins"):
         optimize(study_of({"laplace:1": samples([0.0, 0.9, 1.0], [0.0] * 3)}))
@@ -189,7 +189,7 @@ def test_settings_that_nobody_need_choose_are_noted() -> None:
 
 def test_damaged_studies_are_refused() -> None:
     table, about = study_of({**TOP, "laplace:1": samples([0.2, 0.3], [0.5, 0.5])})
-    with pytest.raises(FileFormatError, match="laplace:1 has not as many samples"):
+    with refused("file.samples"):
         optimize((table, about))
     with refused("file.column"):
         optimize((table.drop_columns("local_std"), about))

@@ -24,6 +24,7 @@ from halfmask.menus.menu import Menu
 from reproduction import corrections, heterogeneous, homogeneous
 from tests.pages.studies import local, menu_of, study_of
 from tests.real_data import SWISS, needs_data
+from tests.refusals import refused
 
 DOCS = Path(__file__).parents[2] / "docs" / "reproduction.md"
 STORED: dict[str, Any] = json.loads(DOCS.with_suffix(".json").read_text())
@@ -360,7 +361,7 @@ def test_bad_calls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for words in ([], ["out.md", "nothing"], ["out.md", "a=1", "a=2"], ["out.md", "=x"]):
         with pytest.raises(OptionError):
             parse(words)
-    with pytest.raises(OptionError, match="no folder"):
+    with refused("option.folder"):
         reproduce({"a": "x.csv"}, tmp_path / "missing" / "page.md")
     assert main([str(tmp_path / "page.md")]) == 2
     assert "at least one NAME=SOURCE" in capsys.readouterr().err

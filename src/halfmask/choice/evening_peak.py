@@ -56,7 +56,9 @@ def split_evenings(values: FloatArray, times: IntArray) -> Evenings:
     kept = evening & np.isin(hours // 24, held[count > 1])
     values, hours = values[kept], hours[kept]
     if not len(values):
-        raise OptionError("no day has readings in two hours of the evening (17 to 23): the peak cannot be judged")
+        raise OptionError(
+            "no day has readings in two hours of the evening (17 to 23): the peak cannot be judged", kind="no-evenings"
+        )
     start = np.flatnonzero(np.concatenate([[True], np.diff(hours) != 0]))
     _, day = np.unique(hours[start] // 24, return_inverse=True)
     return Evenings(values, start, day.astype(np.int64), hours[start] % 24)

@@ -79,12 +79,12 @@ def evaluate_recommendations(
     if profile.buckets:
         raise OptionError("held-out users need single users: profile with `buckets=0`")
     if not 0 < held_out < 1:
-        raise OptionError(f"held out {held_out} is not a share between 0 and 1")
+        raise OptionError(f"held out {held_out} is not a share between 0 and 1", kind="share", field="held_out")
     rng = stream(seed, "choice.held-out")
     order = rng.permutation(np.flatnonzero(profile.rows["sum_abs"] > 0))
     count = min(max(round(held_out * len(order)), 1), MOST_USERS)
     if len(order) - count < 2:
-        raise OptionError(f"{len(order)} users are too few to hold {count} out")
+        raise OptionError(f"{len(order)} users are too few to hold {count} out", kind="too-few-users", field="held_out")
     prior = population_prior(profile.subset(profile.labels[np.sort(order[count:])]), menu)
     true = _true_privacy(profile, menu, order[:count], prior)
     everyone = _for_all(menu, min_privacy)

@@ -101,7 +101,9 @@ def public_prior(menu: Menu) -> Prior:
     if told is None or not made.get("sizes") or not made.get("readings"):
         raise OptionError(
             "the menu has no summary of the population (an offer has one, unless its producers are too few): "
-            "name `profile`"
+            "name `profile`",
+            kind="no-summary",
+            field="profile",
         )
     bins, share = told.bins()
     a_producer = made["readings"] / max(made["sizes"]) * (1 - told.zeros)

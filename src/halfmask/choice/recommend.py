@@ -136,10 +136,12 @@ def own_readings(source: Any, *, producer: str | None = None, **options: Any) ->
     named = sorted(set(users.tolist()))
     if producer is None and len(named) > 1:
         raise OptionError(
-            f"{panel.source} holds {len(named)} producers ({named[0]}, {named[1]}, ...): name one of them"
+            f"{panel.source} holds {len(named)} producers ({named[0]}, {named[1]}, ...): name one of them",
+            kind="several-producers",
+            field="producer",
         )
     if producer is not None and producer not in named:
-        raise OptionError(f"{panel.source} has no readings of '{producer}'")
+        raise OptionError(f"{panel.source} has no readings of '{producer}'", kind="unknown-user", field="producer")
     values, times = (np.asarray(table.column(name).to_numpy(), float) for name in ("value", "time"))
     kept = np.isfinite(values) & np.isfinite(times) & (users == (producer or named[0]))
     return OwnReadings(values[kept], times[kept].astype(np.int64))
@@ -171,11 +173,17 @@ def _peaks(menu: Menu, own: OwnReadings, wish: Wish, rng: np.random.Generator) -
     if wish.peak_limit is None:
         return [None] * len(menu.settings)
     if own.times is None:
-        raise OptionError("whether the evening peak shows needs the times of the readings: give a source with times")
+        raise OptionError(
+            "whether the evening peak shows needs the times of the readings: give a source with times",
+            kind="no-times",
+            field="peak_limit",
+        )
     evenings = split_evenings(own.values, own.times)
     if wish.peak_limit < evenings.guessing:
         raise OptionError(
-            f"the peak's limit {wish.peak_limit} is below {evenings.guessing:.2f}, the chance of guessing it: raise it"
+            f"the peak's limit {wish.peak_limit} is below {evenings.guessing:.2f}, the chance of guessing it: raise it",
+            kind="too-low",
+            field="peak_limit",
         )
     return [peak_shows(evenings, each.setting, rng) for each in menu.settings]
 

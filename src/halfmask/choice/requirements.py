@@ -172,7 +172,7 @@ def read_rows(path: str | Path) -> list[tuple[int, list[str]]]:
             rows = [(number, [cell.strip() for cell in row]) for number, row in enumerate(csv.reader(lines), 1)]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise SourceError(f"cannot read {path}: {reason}") from error
+        raise SourceError(f"cannot read {path}: {reason}", kind="unreadable") from error
     return [(number, row) for number, row in rows if any(row)]
 
 

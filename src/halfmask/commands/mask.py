@@ -217,7 +217,9 @@ def _streams(options: Mask) -> Iterator[tuple[Any, Any]]:
         yield options.source, options.output
         return
     if not Path(options.source).is_file():
-        raise SourceError(f"{options.source}: no such file: name a CSV of readings", place=str(options.source))
+        raise SourceError(
+            f"{options.source}: no such file: name a CSV of readings", place=str(options.source), kind="missing"
+        )
     with (
         open(options.source, "rb") as source,
         whole_file(options.output) as temporary,

@@ -86,7 +86,9 @@ def send(options: Send) -> Shared:
             run.all_of(sys.stdin.buffer)
         elif options.source is not None:
             if not Path(options.source).is_file():
-                raise SourceError(f"{options.source}: no such file: name a CSV of readings", place=options.source)
+                raise SourceError(
+                    f"{options.source}: no such file: name a CSV of readings", place=options.source, kind="missing"
+                )
             with open(options.source, "rb", buffering=0 if options.follow else -1) as file:
                 run.all_of(file)
         run.send(patient=False)

@@ -121,7 +121,7 @@ def synth(
     _check("days", days, 1, CENTURY)
     _check("workers", workers, 1, None)
     if Path(path).is_dir():
-        raise OptionError(f"cannot write the panel to {path}: it is a folder; name a file in it")
+        raise OptionError(f"cannot write the panel to {path}: it is a folder; name a file in it", kind="folder")
     with whole_file(path) as temporary:
         _write(temporary, _Population.draw(users, days, seed), workers, progress)
 
@@ -130,7 +130,7 @@ def _check(name: str, value: int, low: int, high: int | None) -> None:
     if isinstance(value, int) and low <= value and (high is None or value <= high):
         return
     span = f"from {low} to {high}" if high is not None else f"of {low} or more"
-    raise OptionError(f"synth: {name} is {value!r}; give a whole number {span}")
+    raise OptionError(f"synth: {name} is {value!r}; give a whole number {span}", kind="number", field=name)
 
 
 def _types(users: int, seed: int) -> NDArray[np.intp]:

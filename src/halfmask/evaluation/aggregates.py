@@ -103,7 +103,9 @@ def aggregate(name: str) -> Aggregate:
     if head == "trimmed":
         return Aggregate(name, _trimmed(_share(name, tail, most=0.5)))
     if not colon or not head or not tail:
-        raise OptionError(f"aggregate '{name}' is not known: use {', '.join(KNOWN)}")
+        raise OptionError(
+            f"aggregate '{name}' is not known: use {', '.join(KNOWN)}", kind="aggregate", field="aggregate"
+        )
     return Aggregate(name, _own(name, head, tail))
 
 
@@ -185,7 +187,11 @@ def _share(name: str, text: str, most: float = 1) -> float:
         share = np.nan
     if not 0 <= share <= most:
         head = name.partition(":")[0]
-        raise OptionError(f"aggregate '{name}': '{text}' is not a share between 0 and {most}: write {head}:0.1")
+        raise OptionError(
+            f"aggregate '{name}': '{text}' is not a share between 0 and {most}: write {head}:0.1",
+            kind="share",
+            field="aggregate",
+        )
     return share
 
 
@@ -194,14 +200,26 @@ def _own(name: str, module: str, function: str) -> Callable[[FloatArray], float]
     try:
         found: Any = getattr(_load(module), function)
     except (ImportError, OSError, SyntaxError, AttributeError) as error:
-        raise OptionError(f"aggregate '{name}' cannot be loaded: {error}; known are {', '.join(KNOWN)}") from error
+        raise OptionError(
+            f"aggregate '{name}' cannot be loaded: {error}; known are {', '.join(KNOWN)}",
+            kind="not-loaded",
+            field="aggregate",
+        ) from error
     if not callable(found):
-        raise OptionError(f"aggregate '{name}': {function} is a {type(found).__name__}, not a function of an array")
+        raise OptionError(
+            f"aggregate '{name}': {function} is a {type(found).__name__}, not a function of an array",
+            kind="not-a-function",
+            field="aggregate",
+        )
 
     def called(values: FloatArray) -> float:
         result = np.asarray(found(values))
         if result.shape != () or result.dtype.kind not in "fiub" or not np.isfinite(result):
-            raise OptionError(f"aggregate '{name}' gave {str(result)[:60]} for {len(values)} values, no finite number")
+            raise OptionError(
+                f"aggregate '{name}' gave {str(result)[:60]} for {len(values)} values, no finite number",
+                kind="not-finite",
+                field="aggregate",
+            )
         return float(result)
 
     return called

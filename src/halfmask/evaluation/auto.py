@@ -36,7 +36,9 @@ def typical_size(profile: Profile) -> float:
     """Return mean |s| over the usable readings, zeros included."""
     total = float(profile.rows["sum_abs"].sum())
     if not 0 < total < np.inf:
-        raise OptionError("the readings are all zero, or beyond the largest number: no grid fits them; name one")
+        raise OptionError(
+            "the readings are all zero, or beyond the largest number: no grid fits them; name one", kind="all-zero"
+        )
     return total / profile.readings
 
 

@@ -156,7 +156,11 @@ def cancellation(
     if not settings:
         raise OptionError("name at least one mechanism or setting to mask with")
     if not 0 < accuracy < 1:
-        raise OptionError(f"an accuracy of {accuracy:g} is not a share between 0 and 1: 0.01 is within 1 %")
+        raise OptionError(
+            f"an accuracy of {accuracy:g} is not a share between 0 and 1: 0.01 is within 1 %",
+            kind="share",
+            field="accuracy",
+        )
     plain = plain_function(name)
     errors_of = partial(_errors, name, plain, settings, repeats, rng)
     errors = np.array([errors_of(size) for size in SIZES])
@@ -214,7 +218,11 @@ def plain_function(name: str) -> Function:
         return own[name]
     found = aggregate(name).function
     if found is None:
-        raise OptionError(f"aggregate '{name}' is not known here: use {', '.join(NAMES)}, or file.py:function")
+        raise OptionError(
+            f"aggregate '{name}' is not known here: use {', '.join(NAMES)}, or file.py:function",
+            kind="aggregate",
+            field="aggregate",
+        )
     return lambda v: found(np.sort(v))
 
 

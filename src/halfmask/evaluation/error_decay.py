@@ -27,12 +27,13 @@ def decay_exponent(sizes: npt.ArrayLike, global_means: npt.ArrayLike) -> Decay:
     """
     users, errors = np.asarray(sizes, float), np.asarray(global_means, float)
     if users.shape != errors.shape:
-        raise OptionError(f"{users.size} sizes and {errors.size} errors: give one error for each size")
+        raise OptionError(f"{users.size} sizes and {errors.size} errors: give one error for each size", kind="lengths")
     held = (errors > 0) & np.isfinite(errors) & (users > 0)
     x, y = np.log(users[held]), np.log(errors[held])
     if len(np.unique(x)) < 2:
         raise OptionError(
-            f"a decay needs errors above 0 at two sizes or more, not {len(np.unique(x))}: evaluate more sizes"
+            f"a decay needs errors above 0 at two sizes or more, not {len(np.unique(x))}: evaluate more sizes",
+            kind="too-few-sizes",
         )
     x, y = x - x.mean(), y - y.mean()
     spread = float(x @ x)

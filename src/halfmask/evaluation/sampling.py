@@ -62,9 +62,13 @@ def parse_sizes(given: str | Sequence[int | str], users: int) -> list[int]:
         elif word.isdigit() and 1 <= int(word) <= users:
             sizes.append(int(word))
         elif word.isdigit():
-            raise OptionError(f"size {word} is not between 1 and the {users} users with a usable reading")
+            raise OptionError(
+                f"size {word} is not between 1 and the {users} users with a usable reading", kind="size", field="sizes"
+            )
         else:
-            raise OptionError(f"sizes '{text}': '{word}' is not a number of users, default or all")
+            raise OptionError(
+                f"sizes '{text}': '{word}' is not a number of users, default or all", kind="number", field="sizes"
+            )
     return sorted(set(sizes))
 
 
@@ -72,8 +76,8 @@ def check_not_too_large(profile: Profile) -> None:
     """Raise a ReadingError if readings are so large that their powers or sums would overflow."""
     if (why := too_large(profile)) is not None:
         raise ReadingError(
-            f"{why}: profile them in a larger unit, or drop such values, "
-            f"'halfmask profile --min={-LARGEST:g} --max {LARGEST:g}'"
+            f"{why}: profile them in a larger unit, or without values beyond {LARGEST:g} on either side",
+            kind="too-large",
         )
 
 
@@ -84,7 +88,7 @@ def draw_subsets(profile: Profile, sizes: Sequence[int], repeats: int, seed: int
     For a bucketed profile, whole buckets are drawn until they contain ``size`` users.
     """
     if repeats < 1:
-        raise OptionError(f"repeats {repeats} is below 1")
+        raise OptionError(f"repeats {repeats} is below 1", kind="number", field="repeats")
     check_not_too_large(profile)
     rows = eligible(profile)
     people = (profile.rows["members"] - profile.rows["empty"])[rows]

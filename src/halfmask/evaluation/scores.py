@@ -84,7 +84,8 @@ def normalisers(metrics: Metrics, kept: BoolArray) -> FloatArray:
     """
     if not kept.any():
         raise OptionError(
-            "no setting keeps the constraint on the global error: raise it, or add settings with less noise"
+            "no setting keeps the constraint on the global error: raise it, or add settings with less noise",
+            kind="constraint",
         )
     largest = np.zeros(metrics.shape[-1])
     for index in range(metrics.shape[-1]):

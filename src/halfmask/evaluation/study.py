@@ -82,10 +82,12 @@ class Study(Result):
         try:
             return _regrouped(table, about)
         except FileFormatError as error:
-            raise FileFormatError(f"{path}: {error}", place=str(path)) from error
+            raise FileFormatError(f"{path}: {error}", kind="samples", place=str(path)) from error
         except (KeyError, ValueError, pa.ArrowException) as error:
             raise FileFormatError(
-                f"{path} is a damaged study ({error}): recreate it with 'halfmask evaluate'", place=str(path)
+                f"{path} is a damaged study ({error}): recreate it with 'halfmask evaluate'",
+                kind="damaged",
+                place=str(path),
             ) from error
 
     def write(self, path: str | Path) -> None:
@@ -218,7 +220,8 @@ def groups(table: pa.Table) -> tuple[IntArray, IntArray | None, int]:
         odd = new[np.flatnonzero(counts != counts[0])[0]]
         text = column[int(odd if order is None else order[odd])].as_py()
         raise FileFormatError(
-            f"setting {text} has not as many samples as the first, {counts[0]}: evaluate all on the same subsets"
+            f"setting {text} has not as many samples as the first, {counts[0]}: evaluate all on the same subsets",
+            kind="samples",
         )
     first = new if order is None else order[new]
     if order is not None:  # settings in the order in which they first come

@@ -163,7 +163,9 @@ class Menu(Result):
             menu = from_plain(plain, Menu)
             menu.check()
         except (HalfmaskError, ValueError) as error:
-            raise FileFormatError(f"{path} is damaged ({error}): recreate it with 'halfmask optimize'") from error
+            raise FileFormatError(
+                f"{path} is damaged ({error}): recreate it with 'halfmask optimize'", kind="damaged"
+            ) from error
         return menu
 
     def write(self, path: str | Path) -> None:

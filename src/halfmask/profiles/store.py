@@ -67,7 +67,7 @@ def load_profile(path: str | Path) -> Profile:
     try:
         content = memoryview(path.read_bytes())
     except FileNotFoundError as error:
-        raise FileFormatError(f"{path}: no such profile: 'halfmask profile' makes one") from error
+        raise FileFormatError(f"{path}: no such profile: 'halfmask profile' makes one", kind="missing") from error
     except OSError as error:
         raise FileFormatError(f"{path} cannot be read as a profile: {error.strerror or error}") from error
     try:
@@ -83,7 +83,9 @@ def load_profile(path: str | Path) -> Profile:
             return replace(profile, totals=_profile({**page, **page["totals"]}, members, pool))
     except (zipfile.BadZipFile, KeyError, TypeError, ValueError, OptionError, pa.ArrowException, OSError) as error:
         why = "truncated, damaged or of another kind"
-        raise FileFormatError(f"{path} is not a whole profile ({why}): make it with 'halfmask profile'") from error
+        raise FileFormatError(
+            f"{path} is not a whole profile ({why}): make it with 'halfmask profile'", kind="not-ours"
+        ) from error
 
 
 def _packed(table: pa.Table) -> pa.Buffer:
@@ -129,7 +131,7 @@ def _page(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
         raise ValueError
     if page["version"] > VERSION:
         raise FileFormatError(
-            f"{path} is of version {page['version']}; this halfmask reads up to {VERSION}: upgrade it"
+            f"{path} is of version {page['version']}; this halfmask reads up to {VERSION}: upgrade it", kind="version"
         )
     if page["bins_per_octave"] != BINS_PER_OCTAVE:
         raise FileFormatError(f"{path} has other bins than this halfmask ({BINS_PER_OCTAVE} an octave): recreate it")

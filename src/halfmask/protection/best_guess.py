@@ -34,6 +34,7 @@ def check_varies(population: Population) -> None:
             "error of a guess no noise is better than another",
             hint="choose noise by a promise, with `epsilon` of halfmask solve",
             field="profile",
+            kind="constant",
         )
 
 

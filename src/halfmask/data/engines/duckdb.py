@@ -180,11 +180,13 @@ class DuckDBTable(SourceTable):
     def fatal(self, error: Exception) -> RunError | None:
         message = str(error)
         if isinstance(error, duckdb.OutOfMemoryException) or message.startswith("Out of Memory"):
-            return RunError(f"{self.source}: out of memory: free some, or take a machine with more")
+            return RunError(f"{self.source}: out of memory: free some, or take a machine with more", kind="memory")
         if isinstance(error, duckdb.InterruptException) or message.startswith("INTERRUPT"):
             return RunError(f"{self.source}: interrupted")
         if isinstance(error, duckdb.ResourceInUseException):
-            return RunError(f"{self.source}: a streamed result is still being read; finish or close it first")
+            return RunError(
+                f"{self.source}: a streamed result is still being read; finish or close it first", kind="busy"
+            )
         return None
 
     def explain(self, error: Exception) -> HalfmaskError:
@@ -207,7 +209,8 @@ class DuckDBTable(SourceTable):
         if count:
             return ReadingError(
                 f"{where}: not {count[1]} columns as in the others; mend or drop that line, give a second table "
-                "a file of its own, and squeeze blanks between columns (tr -s ' ' < x.txt > y.txt)"
+                "a file of its own, and squeeze blanks between columns (tr -s ' ' < x.txt > y.txt)",
+                kind="ragged",
             )
         return ReadingError(f"{where}: cannot be split into columns (a quote left open?); mend or drop that line")
 
@@ -217,7 +220,9 @@ class DuckDBTable(SourceTable):
             try:
                 self._query("count(COLUMNS(*))", files=[file]).fetchall()
             except FAILURES as error:
-                return SourceError(f"{self.original(file)}: {headline(str(error))}; replace the file or leave it out")
+                return SourceError(
+                    f"{self.original(file)}: {headline(str(error))}; replace the file or leave it out", kind="damaged"
+                )
         return None
 
 

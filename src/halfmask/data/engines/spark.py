@@ -174,7 +174,8 @@ def open_spark_files(found: SourceFiles, form: Format, options: ReadOptions) -> 
         (layout, _), *others = form.layouts(found, None)[0]
         if not layout.plain:
             raise SourceError(
-                f"{found.source}: lines around the table, or comments; Spark cannot skip them, use `engine=duckdb`"
+                f"{found.source}: lines around the table, or comments; Spark cannot skip them, use `engine=duckdb`",
+                kind="spark",
             )
         differ = bool(others)
     elif isinstance(form, Parquet):

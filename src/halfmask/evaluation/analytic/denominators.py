@@ -101,7 +101,7 @@ def _law(
     share = members @ table
     total = share.sum(axis=1)
     if not counts.count.any():
-        raise OptionError("no reading counts as other than zero: there is no local error to measure")
+        raise OptionError("no reading counts as other than zero: there is no local error to measure", kind="all-zero")
     if not (total > 0).all():
         raise OptionError("a subset has no non-zero reading: there is no local error to measure; use larger `sizes`")
     zeros = members @ zero

@@ -57,11 +57,17 @@ class Checkpoint:
         self._written = -np.inf
         if folder is None:
             if resume:
-                raise OptionError("to resume, name the folder of the checkpoint")
+                raise OptionError(
+                    "to resume, name the folder of the checkpoint", kind="no-checkpoint", field="checkpoint"
+                )
             return
         about = folder / "run.json"
         if about.exists() and not resume:
-            raise OptionError(f"{folder} holds the checkpoint of an earlier run: resume it, or name another folder")
+            raise OptionError(
+                f"{folder} holds the checkpoint of an earlier run: resume it, or name another folder",
+                kind="earlier-run",
+                field="resume",
+            )
         if about.exists():
             self._compare(about, run)
             self._load(folder)
@@ -78,10 +84,14 @@ class Checkpoint:
             old = json.loads(about.read_text())
             differ = [name for name, value in run.items() if old.get(name) != value]
         except (OSError, ValueError, AttributeError) as error:
-            raise FileFormatError(f"{about} is not the description of a run: name another folder") from error
+            raise FileFormatError(
+                f"{about} is not the description of a run: name another folder", kind="not-ours"
+            ) from error
         if differ:
             raise OptionError(
-                f"{self.folder} is the checkpoint of another run ({', '.join(differ)} differ): name another folder"
+                f"{self.folder} is the checkpoint of another run ({', '.join(differ)} differ): name another folder",
+                kind="another-run",
+                field="checkpoint",
             )
 
     def _load(self, folder: Path) -> None:
@@ -92,9 +102,13 @@ class Checkpoint:
             try:
                 held = np.load(file, allow_pickle=False)
             except (OSError, ValueError, EOFError) as error:
-                raise FileFormatError(f"{file} is damaged: delete it, and its samples are evaluated again") from error
+                raise FileFormatError(
+                    f"{file} is damaged: delete it, and its samples are evaluated again", kind="damaged"
+                ) from error
             if held.shape != self.results[:, subset].shape or held.dtype != np.float64:
-                raise FileFormatError(f"{file} has shape {held.shape}: delete it, and its samples are evaluated again")
+                raise FileFormatError(
+                    f"{file} has shape {held.shape}: delete it, and its samples are evaluated again", kind="damaged"
+                )
             self.results[:, subset] = held
 
     def missing(self, subset: int) -> list[int]:

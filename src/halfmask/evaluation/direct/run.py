@@ -74,7 +74,7 @@ def evaluate_direct(
     masked = released(profile, release_of(settings))
     threads = len(os.sched_getaffinity(0)) if threads is None else threads
     if threads < 1:
-        raise OptionError(f"threads {threads} is below 1")
+        raise OptionError(f"threads {threads} is below 1", kind="number", field="threads")
     _check_subsets(masked, subsets)
     run = describe(masked, settings, subsets, aggregate, error, seed)
     kept = Checkpoint(checkpoint, run, (len(settings), len(subsets)), resume)
@@ -123,7 +123,8 @@ def _global(question: SampleQuestion, subset: Subset, masked: FloatArray, true: 
     if not len(errors):
         raise OptionError(
             f"{question.aggregate.name} is zero in every period of the {subset.size} users of repeat {subset.repeat}, "
-            "so there is no global error: use another `aggregate`"
+            "so there is no global error: use another `aggregate`",
+            kind="zero-aggregate",
         )
     return summary(errors)
 
@@ -160,5 +161,6 @@ def _check_subsets(profile: Profile, subsets: Sequence[Subset]) -> None:
         if not len(subset.rows) or not np.any(profile.rows["sum_abs"][subset.rows] > 0):
             raise OptionError(
                 f"the {subset.size} users of repeat {subset.repeat} have only zeros, so there is no local error: "
-                "draw larger subsets, or leave such users out of the source"
+                "draw larger subsets, or leave such users out of the source",
+                kind="all-zero",
             )

@@ -168,7 +168,10 @@ def _users(counted: pa.Table, panel: Panel, profile: Profile) -> tuple[dict[Any,
         rows[rows == len(profile)] = 0
         rows[profile.labels[rows] != names] = -1
     if (rows < 0).any():
-        raise SourceError(f"{panel.source}: user {names[rows < 0][0]} is not in the profile: profile this source first")
+        raise SourceError(
+            f"{panel.source}: user {names[rows < 0][0]} is not in the profile: profile this source first",
+            kind="unknown-user",
+        )
     order = np.lexsort((names, rows))
     counts = np.asarray(counted["count"]).astype(np.int64)
     return {users[place]: number for number, place in enumerate(order)}, rows[order], counts[order]
@@ -232,5 +235,6 @@ def _check(readings: Readings, panel: Panel, profile: Profile) -> None:
         if not np.array_equal(held, profile.cells[row, :, 0]):
             raise SourceError(
                 f"{panel.source}: the {held.sum()} usable readings of {profile.labels[row]} are not the profile's "
-                f"({profile.rows['readings'][row]}): profile this source, or give the one that was profiled"
+                f"({profile.rows['readings'][row]}): profile this source, or give the one that was profiled",
+                kind="other-readings",
             )

@@ -232,11 +232,13 @@ def _check(frame: Frame, panel: Panel, profile: Profile) -> None:
     held = dict(zip(counted["row"].to_pylist(), counted["count"].to_pylist(), strict=True))
     if None in held:
         raise SourceError(
-            f"{panel.source}: {held[None]} readings are of users that the profile has not: profile it first"
+            f"{panel.source}: {held[None]} readings are of users that the profile has not: profile it first",
+            kind="unknown-user",
         )
     for row, expected in enumerate(profile.rows["readings"].tolist()):
         if held.get(row, 0) != expected:
             raise SourceError(
                 f"{panel.source}: {profile.labels[row]} has {held.get(row, 0)} usable readings, not {expected}: "
-                "profile this source, or give the one that was profiled"
+                "profile this source, or give the one that was profiled",
+                kind="other-readings",
             )
