@@ -72,7 +72,7 @@ def test_a_study_with_a_sample_missing_is_refused(tmp_path: Path) -> None:
 
     samples_of(tmp_path)
     pq.write_table(pq.read_table(tmp_path / "study.parquet").slice(1), tmp_path / "study.parquet")
-    with refused("file"):
+    with refused("file.samples"):
         read_samples(tmp_path / "study.parquet", MENU)
 
 
