@@ -3,21 +3,31 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from halfmask_device.budget_guard import Spending
+from halfmask_device.campaign_calendar import Calendar
 from halfmask_device.device_state import State
 from halfmask_device.errors import OptionError
 from halfmask_device.http_client import ServiceClient, ServiceError
+from halfmask_device.instants import MINUTE, Instant
 from halfmask_device.masking import Channel
 from halfmask_device.membership import Membership
 from halfmask_device.privacy_budget import Trust, read_budgets, trust_of
-from halfmask_device.protocol import CampaignTerms, ReportResult
+from halfmask_device.protocol import CampaignTerms, ReportResult, read_instant
 from halfmask_device.reading_times import day_of
 
 BATCH = 1000
 """Reports per request: well below the protocol's limits of 10,000 reports and one mebibyte."""
+CONTESTED = "contested"
+"""The outcome of a report that was refused as closed, although its period is open by the device's clock."""
+STAY = ("future", CONTESTED)
+"""Outcomes of reports that stay queued, because one of two clocks may be wrong."""
 Row = tuple[int, str, str, str]
 """A queued report: its number in the queue, time, steps and setting."""
+
+
+_calendar = lru_cache(maxsize=16)(Calendar)
 
 
 @dataclass
@@ -40,12 +50,16 @@ class Sent:
 
 @dataclass(frozen=True)
 class CampaignSender:
-    """Sends the queued reports of one campaign, and adds the result to ``sent``."""
+    """Sends the queued reports of one campaign, and adds the result to ``sent``.
+
+    ``now``  the device's clock
+    """
 
     state: State
     service: ServiceClient
     member: Membership
     sent: Sent
+    now: Instant
 
     def send(self) -> None:
         """Send what is queued. Reports of windows in which the budget is exceeded wait.
@@ -74,6 +88,12 @@ class CampaignSender:
                 kind="budget",
                 field="budget",
             )
+
+    def _deadline(self, time: str) -> Instant:
+        """Return when the period of a report closes."""
+        terms, grace = self.member.terms, self.member.offer.get("grace_minutes")
+        span = _calendar(terms.period, terms.time_zone).span_of(read_instant(time))
+        return min(span.ends, terms.ends) + (grace if isinstance(grace, int) else 0) * MINUTE
 
     def _waiting(self) -> Iterator[list[Row]]:
         after = 0
@@ -123,11 +143,18 @@ class CampaignSender:
             )
             return
         done = []
-        for (number, *_), result in zip(rows, results, strict=True):
+        for (number, time, *_), result in zip(rows, results, strict=True):
             outcome = result.code or "refused" if result.status == "refused" else result.status
+            if outcome == "closed" and self.now < self._deadline(time):
+                outcome = CONTESTED
             self.sent.outcomes[outcome] += 1
-            if outcome != "future":  # stays queued until its time has come
+            if outcome not in STAY:
                 self.sent.earned[str(self.member.offer.get("currency", ""))] += result.reward or 0
                 done.append((outcome, result.reward or 0, number))
+        if self.sent.outcomes[CONTESTED]:
+            self.sent.notes.append(
+                f"{self.service.address} says that periods are closed which are open by this device's clock: their "
+                "reports stay queued until then. Is a clock wrong, or did the consumer close them early?"
+            )
         with self.state.memory() as memory:
             memory.executemany("UPDATE queue SET outcome = ?, reward = ? WHERE number = ?", done)

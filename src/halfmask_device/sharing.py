@@ -296,13 +296,13 @@ class Sharer:
         sent.notes += notes
         for member in members:
             try:
-                CampaignSender(self.state, self._service(member.address), member, sent).send()
+                CampaignSender(self.state, self._service(member.address), member, sent, self._now).send()
             except HalfmaskError as error:
                 failed.append(error)
         self.erase_keys()
         if failed and len(failed) == len(members):
             raise failed[0]
-        sent.notes += [str(error) for error in failed]
+        sent.notes = list(dict.fromkeys([*sent.notes, *(str(error) for error in failed)]))
         with self.state.memory() as memory:
             sent.waiting = memory.execute("SELECT count(*) FROM queue WHERE outcome IS NULL").fetchone()[0]
         return sent

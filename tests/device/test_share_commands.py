@@ -38,7 +38,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     db = f"sqlite:///{tmp_path_factory.mktemp('service') / 'service.db'}"
     made = subprocess.run([*PROGRAM, "serve", "--init", "--db", db, "--json"], capture_output=True, check=True)
     operator = json.loads(made.stdout)["token"]
-    command = [*PROGRAM, "serve", "--db", db, "--port", "0"]
+    command = [*PROGRAM, "serve", "--db", db, "--port", "0", "--settle", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         assert server.stdout is not None
         found = server.stdout.readline().strip()

@@ -606,3 +606,20 @@ def test_a_device_goes_on_with_the_token_that_an_operator_made(world: World, tmp
     assert (after.producer, after.token) == (before.producer, made["token"])
     sharer.put([("2026-11-16T12:00:00Z", RAW), *READINGS])
     assert sharer.send().outcomes == {"accepted": 1}
+
+
+def test_a_report_refused_by_a_clock_that_is_ahead_is_kept_and_sent_again(world: World, tmp_path: Path) -> None:
+    wire, told = Wire(world), world.clock.now / 1e6
+    sharer, campaign, consumer = joined(tmp_path / "state", wire)
+    sharer = Sharer(tmp_path / "state", wire.service, clock=lambda: told)
+    sharer.put(READINGS)
+    world.clock.set("2026-11-19T00:00:00Z")
+    sent = sharer.send()
+    assert (sent.outcomes, sent.waiting) == ({"contested": 12}, 12)
+    assert len(sent.notes) == 1
+    world.clock.set("2026-11-16T12:00:00Z")
+    assert sharer.send().outcomes == {"accepted": 12}
+    sharer.put([("2026-11-16T12:00:00Z", RAW)])
+    assert total(wire, campaign, consumer) == sum(int(steps) for _, steps, _ in queue(sharer)[:12])
+    told = world.clock.now / 1e6
+    assert sharer.send().outcomes == {"closed": 1}  # by both clocks: it is final

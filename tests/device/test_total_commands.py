@@ -23,7 +23,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str
     """A service with a campaign of quarter-hours of five readings each; its address, the consumer, the campaign."""
     db = f"sqlite:///{tmp_path_factory.mktemp('service') / 'service.db'}"
     made = subprocess.run([*PROGRAM, "serve", "--init", "--db", db, "--json"], capture_output=True, check=True)
-    command = [*PROGRAM, "serve", "--db", db, "--port", "0"]
+    command = [*PROGRAM, "serve", "--db", db, "--port", "0", "--settle", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         assert server.stdout is not None
         found = server.stdout.readline().strip()

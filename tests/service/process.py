@@ -55,7 +55,8 @@ class Served:
     ) -> None:
         self.log = log
         with log.open("ab") as errors:
-            words, env = [*before, *COMMAND, "serve", "--port", str(port), *options], env_of(url, **(secrets or {}))
+            env = env_of(url, SETTLE="0", **(secrets or {}))
+            words = [*before, *COMMAND, "serve", "--port", str(port), *options]
             self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, text=True, env=env)
         assert self.process.stdout is not None
         address = self.process.stdout.readline().strip()

@@ -109,13 +109,13 @@ def test_ready_only_while_writes_are_taken(world: World, monkeypatch: pytest.Mon
     assert any(getattr(each, "path", "") == "/ready" for each in ready)
     monkeypatch.setattr("halfmask.service.http.readiness.KEPT", -1.0)
     assert KEPT > 0
-    assert world.ok("GET", "/ready") == {"status": "ready"}
+    assert world.ok("GET", "/ready") == {"status": "ready", "clock": "steady"}
     monkeypatch.setattr(world.store, "least_room", 2**62)
     assert world.refused(503, "GET", "/ready")["code"] == "storage_full"
     assert world.ok("GET", "/live") == {"status": "alive"}
     assert world.ok("GET", "/v1/health") == {"status": "ok"}
     monkeypatch.setattr(world.store, "least_room", 0)
-    assert world.ok("GET", "/ready") == {"status": "ready"}
+    assert world.ok("GET", "/ready") == {"status": "ready", "clock": "steady"}
     world.service.stopping = True
     assert world.refused(503, "GET", "/ready")["code"] == "stopping"
     world.service.stopping = False

@@ -53,7 +53,7 @@ def test_kill_9_at_random_moments_loses_and_doubles_nothing(
             time.sleep(chance.uniform(0, 0.3))
             service.stop(signal.SIGKILL)
             if number % 10 == 0:  # once more, while it starts
-                words = [*COMMAND, "serve", "--port", str(port)]
+                words = [*COMMAND, "serve", "--settle", "0", "--port", str(port)]
                 quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": env_of(url)}
                 starting = subprocess.Popen(words, **quiet)
                 time.sleep(chance.uniform(0, 2))

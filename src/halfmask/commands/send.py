@@ -200,6 +200,7 @@ WORDS = {
     "known": "accepted before",
     "conflict": "refused, since another value stands for the time",
     "closed": "refused, since the period is closed",
+    "contested": "refused as closed, although open by this device's clock, which stay queued",
     "future": "too early for the service's clock, which stay queued",
     "outside_campaign": "outside the campaign's time",
     "unknown_setting": "refused, since the setting is not on the menu",

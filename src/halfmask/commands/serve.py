@@ -60,6 +60,8 @@ class Serve(OfService, Tells):
         Log each request: method, path without names, status and seconds.
     retain_days
         Delete what is left of a campaign's producers this many days after its last period; 0 keeps it.
+    settle
+        Minutes for which the clock must have run steadily, since the start and since it was set, before periods close.
     check_config
         Check the options and the database, print them without secrets, and end.
     json
@@ -86,6 +88,7 @@ class Serve(OfService, Tells):
     cors: Annotated[tuple[str, ...], Several] = ()
     access_log: Flag = False
     retain_days: Whole = 0
+    settle: float = 5
     check_config: Flag = False
     json: Flag = False
 
@@ -108,6 +111,8 @@ class Serve(OfService, Tells):
             raise OptionError("`workers` must be 1 or more", kind="workers")
         if self.least_producers < 1 or self.retain_days < 0:
             raise OptionError("`least_producers` is at least 1, and `retain_days` at least 0", kind="range")
+        if not 0 <= self.settle <= 1440:
+            raise OptionError("`settle` is a number of minutes, at most a day", kind="range", field="settle")
         for origin in self.cors:
             if not ORIGIN.fullmatch(origin):
                 raise OptionError(
@@ -153,6 +158,7 @@ def serve(options: Serve) -> str | None:
         origins=tuple(options.cors),
         access_log=options.access_log,
         retain_days=options.retain_days,
+        settle=options.settle,
     )
     if options.check_config:
         check_startable(chosen)

@@ -128,6 +128,10 @@ def _limit(query: Mapping[str, str]) -> int | None:
 
 
 def close_period(call: Call) -> Plain:
+    seconds = call.service.unsettled()
+    if seconds:
+        message = "the service's clock has not run steadily for long enough to close periods: come back later"
+        raise Refusal(503, "clock", message, after=seconds)
     return close_on_request(call.tx, call.own_campaign(), call.request.path["p"], call.now)
 
 

@@ -12,7 +12,9 @@ from collections import defaultdict
 from pathlib import Path
 
 WAITING = "halfmask_writer_waiting"
-NOW = frozenset({WAITING})
+SETTLING = "halfmask_clocks_settling"
+STEPS = "halfmask_clock_steps_total"
+NOW = frozenset({WAITING, SETTLING})
 """Numbers that say how things are now: they end with their process."""
 SIZE = 2**24
 """Bytes of a file, of which the disk holds those that were written. Names beyond it are not counted."""

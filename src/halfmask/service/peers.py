@@ -264,7 +264,8 @@ class Peers:
         return [each for each in found if recent(each, now) or open_periods(tx, each, now, settled.get(each.key))]
 
     def _changed(self, tx: Transaction, campaign: Campaign) -> list[Noted]:
-        heard, settled = self.service.heard.get(campaign.key), self.service.settled.get(campaign.key)
+        heard = None if self.service.unsettled() else self.service.heard.get(campaign.key)
+        settled = self.service.settled.get(campaign.key)
         return changed_cells(tx, campaign, self.service.clock(), heard, settled)
 
     async def _meet(self, peer: Peer) -> None:

@@ -31,10 +31,12 @@ from halfmask.service.rate_limits import Limits
 from halfmask.service.repeated_requests import SECRET
 from halfmask.service.request import issue, new_secret, system_clock
 from halfmask.service.service import Service
+from halfmask.service.steady_clock import SteadyClock
 from halfmask.service.storage.databases import read_url
 from halfmask.service.storage.sql_store import open_store, prepare_database
 from halfmask.service.storage.tables import newest_version
 from halfmask_device.http_client import ServiceClient
+from halfmask_device.instants import MINUTE
 
 DEFAULT_DB = "sqlite:///halfmask.db"
 PORT = 8080
@@ -67,6 +69,7 @@ class ServeOptions:
     origins: tuple[str, ...] = ()
     access_log: bool = False
     retain_days: int = 0
+    settle: float = 5
     counters: str | None = None
     """The folder in which worker processes count together."""
 
@@ -123,7 +126,8 @@ def initialise(db: str, *, rotate: bool = False) -> str | None:
 def make_service(options: ServeOptions) -> Service:
     limits = Limits(options.requests_per_second, options.joins_per_minute)
     counters = Counters(Path(options.counters)) if options.counters else None
-    service = Service(open_store(options.db), limits=limits, floors=options.floors, counters=counters)
+    clock = SteadyClock(round(options.settle * MINUTE))
+    service = Service(open_store(options.db), clock, limits, floors=options.floors, counters=counters)
     if options.peer_token is not None:
         peers.join_peers(service, options.peer_token)
     return service

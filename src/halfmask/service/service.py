@@ -15,18 +15,19 @@ from typing import Any, TypeVar
 
 from halfmask.service.campaign import Campaign
 from halfmask.service.campaign_periods import closing_groups, due
-from halfmask.service.counters import WAITING, Counters
+from halfmask.service.counters import SETTLING, STEPS, WAITING, Counters
 from halfmask.service.floors import NO_FLOORS, Floors
 from halfmask.service.rate_limits import Buckets, Limits
 from halfmask.service.refusal import Refusal, not_found, unauthenticated
 from halfmask.service.repeated_requests import answer_once
 from halfmask.service.report_decisions import Post, Results, ingest, valid
 from halfmask.service.request import Call, Clock, Request, new_name, system_clock
+from halfmask.service.steady_clock import SteadyClock
 from halfmask.service.storage.campaign_rows import UPSTREAM
 from halfmask.service.storage.identity_rows import Identity, Role
 from halfmask.service.storage.sql_store import Store, StoreConflictError, StoreFullError, StoreGoneError, Transaction
 from halfmask_device.campaign_calendar import Span
-from halfmask_device.instants import Instant
+from halfmask_device.instants import SECOND, Instant
 
 T = TypeVar("T")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
@@ -58,6 +59,8 @@ class Service:
         """The instant before which all periods of a campaign are closed, so that they are not checked again."""
         self.stopping = False
         """Whether the process is stopping, so that streams must end."""
+        self.steady = clock if isinstance(clock, SteadyClock) else None
+        """The clock if it is watched. The clocks of simulations and tests are not."""
         self._campaigns: dict[int | str, Campaign] = {}
         self._newest_action = 0
 
@@ -90,6 +93,23 @@ class Service:
             self._newest_action = newest
             self.undone()
             self.settled.clear()
+
+    def unsettled(self) -> float:
+        """Return the seconds until the clock has run steadily for long enough that periods may close; 0 if it has."""
+        if self.steady is None:
+            return 0.0
+        return max(0.0, (self.steady.settle - self.steady.steady_for()) / SECOND)
+
+    def settled_for(self, least: Instant) -> bool:
+        """Return whether the clock has run steadily for at least so long."""
+        return self.steady is None or self.steady.steady_for() >= least
+
+    def _compare_clocks(self, tx: Transaction) -> None:
+        """Compare the clock with the database's, and count what the operator needs to know of it."""
+        if self.steady is not None:
+            self.steady.compare(tx.clock())
+            self.counters.put(SETTLING, float(self.unsettled() > 0))
+            self.counters.put(STEPS, self.steady.steps)
 
     def campaign_of(self, tx: Transaction, key: int) -> Campaign:
         found = self.campaign(tx, key)
@@ -141,11 +161,14 @@ class Service:
         return work(call) if request.key is None else answer_once(call, request.key, work)
 
     def due(self, now: Instant, key: int | str | None = None) -> list[tuple[Campaign, Sequence[Span]]]:
-        """Return the periods to close, of all campaigns or the one named.
+        """Return the periods to close, of all campaigns or the one named; none until the clock has settled.
 
         They come in parts, so small that other work need not wait long.
         """
         with self.store.reading() as tx:
+            self._compare_clocks(tx)
+            if self.unsettled():
+                return []
             keys = [row.key for row in tx.campaigns()] if key is None else [key]
             found = [each for each in (self.campaign(tx, key) for key in keys) if each]
             return [(each, part) for each in found for part in closing_groups(tx, each, self._due(tx, each, now))]

@@ -10,6 +10,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
 from halfmask import __version__
+from halfmask.service.counters import STEPS
 from halfmask.service.http.read_request import read_request
 from halfmask.service.service import Service, Writer
 from halfmask_device.instants import SECOND
@@ -21,6 +22,7 @@ KINDS = {
     "halfmask_reports_total": "counter",
     "halfmask_requests_total": "counter",
     "halfmask_request_seconds": "histogram",
+    STEPS: "counter",
 }
 
 

@@ -40,7 +40,8 @@ class Readiness:
         refusal = self._found[1]
         if refusal is not None:
             raise Refusal(503, refusal.code, refusal.message, refusal.field, after=refusal.after)
-        return Response(_encode({"status": "ready"}), media_type="application/json")
+        clock = "settling" if self.service.unsettled() else "steady"
+        return Response(_encode({"status": "ready", "clock": clock}), media_type="application/json")
 
     async def _look(self) -> Refusal | None:
         if self.service.stopping:

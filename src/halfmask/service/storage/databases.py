@@ -46,16 +46,22 @@ class Database:
     ``driver``      the name under which SQLAlchemy knows the kind and its driver
     ``one_writer``  whether one transaction at a time can write, from its beginning
     ``durability``  what must be set for commits to reach the disk
+    ``time``        the query for its clock in microseconds; empty if the database runs in this process
     """
 
     driver: str
     one_writer = False
     durability: str
+    time = ""
 
     def engine(self, url: URL) -> Engine:
         """Return an engine whose commits are on disk when they return. `durable` checks the server's own settings."""
         options: dict[str, Any] = {"pool_pre_ping": True, "pool_size": 20, "pool_recycle": 1800}
         return create_engine(url, isolation_level="READ COMMITTED", connect_args={"connect_timeout": 5}, **options)
+
+    def clock(self, connection: Connection) -> Instant | None:
+        """Return the database's own clock, or None if it is this machine's."""
+        return int(connection.execute(text(self.time)).scalar_one()) if self.time else None
 
     def durable(self, connection: Connection) -> bool:
         """Return whether the database writes to disk before it acknowledges."""
@@ -87,6 +93,8 @@ class MySql(Database):
     driver = "mysql+pymysql"
     durability = "innodb_flush_log_at_trx_commit=1"
 
+    time = "SELECT UNIX_TIMESTAMP(SYSDATE(6)) * 1000000"
+
     def durable(self, connection: Connection) -> bool:
         return connection.execute(text("SELECT @@innodb_flush_log_at_trx_commit")).scalar() == 1
 
@@ -97,6 +105,8 @@ class PostgreSql(Database):
     driver = "postgresql+psycopg"
     durability = "synchronous_commit and fsync on"
     kinds = {int: "bigint", str: "text"}  # noqa: RUF012
+
+    time = "SELECT extract(epoch FROM clock_timestamp()) * 1000000"
 
     def durable(self, connection: Connection) -> bool:
         names = ("synchronous_commit", "fsync")

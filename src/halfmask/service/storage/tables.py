@@ -28,6 +28,7 @@ from sqlalchemy.dialects.mysql import LONGTEXT
 from sqlalchemy.schema import SchemaItem
 
 from halfmask.service.storage.databases import DATABASES
+from halfmask_device.instants import Instant
 
 Plain = dict[str, Any]
 """A JSON object."""
@@ -73,6 +74,10 @@ class Statements:
         self._database = DATABASES[connection.dialect.name]
         self.alone = self._database.one_writer
         self._do = connection.execute
+
+    def clock(self) -> Instant | None:
+        """Return the database's own clock, or None if it is this machine's."""
+        return self._database.clock(self.connection)
 
     def _insert(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
         """Insert rows of all columns except the one that the database numbers, as fast as it can."""
