@@ -184,7 +184,7 @@ def test_all_mixes_once_with_shares_that_add_up() -> None:
     assert np.allclose(shares.sum(axis=1), 1)
     assert len(table) == 2 * math.comb(4 + len(ids) - 1, len(ids) - 1)
     assert len(np.unique(shares, axis=0)) == len(table) // 2
-    assert table.column_names == [*ids, "repeat", "privacy", "utility", "dominant", "dominant_share"]
+    assert table.column_names == [*ids, "repeat", "privacy", "utility", "error", "dominant", "dominant_share"]
     for row in table.to_pylist():
         ordered = sorted((row[name] for name in ids), reverse=True)
         leads = [name for name in ids if row[name] == ordered[0]]

@@ -168,7 +168,7 @@ def test_a_clipped_setting_masks_clipped_totals(homes: Case) -> None:
     assert found[0] == pytest.approx(np.mean(np.maximum(daily.values - 8, 0) / daily.values))
 
 
-@pytest.mark.parametrize("text", ["laplace:1;laplace:1@total", "laplace:1@total;laplace:2@split"])
+@pytest.mark.parametrize("text", ["laplace:1;laplace:1@total", "laplace:1;laplace:2@split"])
 def test_one_grid_has_one_release(text: str) -> None:
     with refused("setting.release"):
         grid(text)
@@ -176,6 +176,14 @@ def test_one_grid_has_one_release(text: str) -> None:
         Grid.from_settings([PrivacySetting.parse(each) for each in text.split(";")])
     with refused("setting.release"):
         release_of(PrivacySetting.parse(each) for each in text.split(";"))
+
+
+def test_nobody_sees_the_values_that_a_split_setting_masks() -> None:
+    assert release_of(PrivacySetting.parse(each) for each in ("laplace:1@total", "laplace:2@split")) == "total"
+    with refused("setting.release"):
+        grid("laplace:2@split")
+    with refused("setting.release"):
+        Grid.from_settings([PrivacySetting.parse("laplace:2@split")])
 
 
 def test_an_unknown_release_is_refused() -> None:

@@ -216,9 +216,54 @@ def test_the_table_has_the_promises() -> None:
 
 def test_split_levels_have_no_score_that_looks_like_others() -> None:
     made = offer(street().profile, of_totals(), question=whole_day("split"), epsilons=(2.0, 1.0)).menu
-    assert [row[-2:] for row in offer_rows(made)[1:3]] == [["split", "split"]] * 2
+    assert [row[-2] for row in offer_rows(made)[1:3]] == ["split"] * 2
     assert str(made.settings[1].setting) == "laplace:40@split"
     assert made.settings[1].needed is not None
+    assert made.settings[0].protection is not None
+    assert made.settings[0].protection.guess is None
+
+
+@cache
+def side_by_side() -> Menu:
+    return offer(street().profile, of_totals(), question=whole_day(), epsilons=(8.0, 4.0), split=1.0).menu
+
+
+def test_open_blurred_and_split_levels_side_by_side(tmp_path: Path) -> None:
+    made = side_by_side()
+    assert [(each.id, str(each.setting)) for each in made.settings] == [
+        ("L1", "laplace:5@total"),
+        ("L2", "laplace:10@total"),
+        ("S", "laplace:40@split"),
+        ("N", "none@total"),
+    ]
+    split = made["S"]
+    assert split.promise is not None
+    assert (split.promise.epsilon, split.promise.delta) == (pytest.approx(losses(40.0, HIGH)[0].max()), 0.0)
+    assert split.protection is not None
+    homes = street()
+    drawn = np.abs(np.random.default_rng(1).laplace(0, 40.0, (100_000, 2)).sum(axis=1)).mean()
+    days = [homes.values[homes.days == day].sum() for day in np.unique(homes.days)]
+    assert split.protection.errors[200] == pytest.approx(np.mean(drawn / np.array(days)), rel=0.02)
+    assert split.protection.errors[100] == pytest.approx(2 * split.protection.errors[200])
+    made.write(tmp_path / "offer.json")
+    assert Menu.read(tmp_path / "offer.json") == made
+    held = json.loads((tmp_path / "offer.json").read_text())["settings"]
+    assert [each["release"] for each in held] == ["total", "total", "split", "total"]
+    assert [each.get("against") for each in held[1:]] == ["everyone", "everyone but the two services together", None]
+
+
+def test_a_split_level_that_keeps_error_and_promise_is_an_answer() -> None:
+    named = {"question": whole_day(), "epsilons": (8.0,), "within": 0.03, "producers": 200}
+    alone = offer(street().profile, of_totals(), **named)  # type: ignore[arg-type]
+    both = offer(street().profile, of_totals(), split=1.0, **named)  # type: ignore[arg-type]
+    assert alone.menu.provenance["offer"]["closest"] is not None
+    assert both.menu.provenance["offer"]["closest"] is None
+
+
+def test_a_split_level_needs_levels_of_totals() -> None:
+    for question in (question_of("day", "reading", street().profile, change=0.5), whole_day("split")):
+        with refused("option.split", "split"):
+            offer(street().profile, of_totals(), question=question, split=1.0)
 
 
 def test_releases_and_bounds_that_do_not_fit_are_refused() -> None:

@@ -1,5 +1,6 @@
 """The closed form is the best of many numerical searches; budgets and targets are met; the bound holds."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -225,3 +226,41 @@ def test_what_is_not_paid_is_paid_nothing_and_not_what_rounding_leaves() -> None
     found = best(Problem(PANEL, ALIKE, PRIVACY, 0.5, None, 0.7))
     assert ((found.rewards == 0) | (found.rewards > 1e-6)).all()
     assert (found.rewards == 0).any()
+
+
+SPLIT = AskedPanel(1000, 1, 10.0, np.array([0.0, 100.0, 400.0, 1600.0, 0.0]), np.array([0.0, 0, 0, 0, 2 * 3200.0]))
+"""Open, three plain levels, and a split one whose two draws are added once."""
+
+
+def test_the_error_of_a_total_with_a_split_part_is_that_of_all_draws() -> None:
+    shares, rng = np.array([0.1, 0.05, 0.05, 0.1, 0.2]), np.random.default_rng(3)
+    count = (1000 * shares).round().astype(int)
+    plain = zip(SPLIT.variance, count, strict=True)
+    noise = sum(rng.laplace(0, np.sqrt(v / 2), (20_000, n)).sum(axis=1) for v, n in plain)
+    total = noise + rng.laplace(0, 40, (20_000, 2)).sum(axis=1)
+    assert SPLIT.error(shares) == pytest.approx(float(total.std()) / (10 * count.sum()), rel=0.03)
+    nobody = np.array([0.1, 0.05, 0.05, 0.1, 0.0])
+    assert SPLIT.error(nobody) ** 2 * 0.3**2 < SPLIT.error(shares) ** 2 * 0.5**2
+    wanted = SPLIT.error(shares) / 2
+    more = replace(SPLIT, producers=round(SPLIT.producers_for(wanted, shares)))
+    assert more.error(shares) == pytest.approx(wanted, rel=2e-3)
+
+
+def test_a_split_report_is_worth_as_much_as_an_open_one() -> None:
+    information = np.array([np.inf, 0.01, 0.0025, 0.000625, 0.0])
+    ratios = least_ratios(information, information)
+    assert (ratios[4, :4] == 0).all()
+    assert (ratios[:4, 4] == 0).all()
+    people = ChoiceModel(-2.0, 3.0, 0.8).population(PRIVACY)
+    with_split = best(Problem(SPLIT, people, PRIVACY, budget=0.3))
+    assert with_split.rewards[4] == pytest.approx(with_split.rewards[0], rel=1e-3)
+    assert with_split.rewards[4] > 2 * with_split.rewards[1:4].max()
+    tried = [point(SPLIT, people, each) for each in np.random.default_rng(2).random((4000, 5))]
+    near = [each.error for each in tried if 0.29 < each.cost <= 0.3]
+    assert len(near) > 20
+    assert min(near) >= with_split.error
+    assert with_split.error >= least_error(SPLIT, people, with_split) * (1 - 1e-9)
+    plain = replace(SPLIT, variance=np.append(SPLIT.variance[:4], 6400.0), split=0.0)
+    without = best(Problem(plain, people, PRIVACY, budget=0.3))
+    assert without.rewards[4] < without.rewards[:4].max()
+    assert without.error > with_split.error

@@ -27,10 +27,15 @@ from halfmask.protection.attacks import ATTACKS, attack
 from halfmask.protection.evidence import Evidence, evidence_from_panel, evidence_from_profile
 from halfmask.protection.guarantees.guarantee import REPORTS, Guarantee, default_sensitivity, drawn_guarantee
 from halfmask.protection.guarantees.promises import SMALL_DELTA, TOLD, odds, per_unit, promise
-from halfmask_device.setting import READING
+from halfmask_device.setting import READING, SPLIT
 from halfmask_device.terms import STEP
 
 GIVEN = "as given"
+SEEN_BY_ONE = (
+    " All of this is the most that one of the two services can learn, if it knows the totals of all other producers; "
+    "everybody else sees the published total alone, and the two services together see everything."
+)
+"""What the attacks on a split setting assume: one draw of its noise on a producer's own total."""
 HARDLY = 100
 """No alternative is proposed for noise below a hundredth of a typical reading."""
 
@@ -155,11 +160,11 @@ class AuditBench:
 
     def card(self, entry: MenuSetting, limit: "Future[Closeness]", advance: Callable[[int, int], None]) -> SettingCard:
         """Return the card of one setting: guarantees, test of the sampler, and attacks."""
-        near = limit.result()
+        near, split = limit.result(), entry.setting.release == SPLIT
         counts = tuple(self.reports.values())
         whole, typical = (self.guarantee(entry.setting, change, counts) for change in (self.range, self.typical))
         instead = None if typical.epsilon is not None else self.instead(near)
-        score = None if entry.outside else entry.privacy
+        score = None if entry.outside or split else entry.privacy
         attacks = tuple(attack(entry.setting, self.evidence, self.seed, advance))
         return SettingCard(
             id=entry.id,
@@ -172,7 +177,7 @@ class AuditBench:
             limit=near if near.share is not None else None,
             instead=instead,
             curve=self.curve(typical),
-            sentence=sentence(typical, attacks, self.reports),
+            sentence=sentence(typical, attacks, self.reports) + (SEEN_BY_ONE if split else ""),
             warnings=warnings(score, typical, attacks, self.reports, instead)
             + device_objections(entry.setting, self.step),
             promises={name: promise(typical, readings) for name, readings in self.windows.items()},

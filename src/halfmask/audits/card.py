@@ -14,7 +14,7 @@ from halfmask.errors import FileFormatError, HalfmaskError
 from halfmask.evaluation.experiment import Experiment
 from halfmask.files import read_page, write_page
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.menu import Score
+from halfmask.menus.menu import Score, against
 from halfmask.menus.question import UNITS, KeptPromise
 from halfmask.plain import Count, Share, Size, from_plain, key_text, to_plain
 from halfmask.protection.attacks.finding import Finding
@@ -104,9 +104,9 @@ class SettingCard:
             told.append(f"per unit: epsilon {upwards(self.per_unit, 2)} for {size} in one reading, delta 0")
         return told
 
-    def derived(self) -> dict[str, list[str]]:
+    def derived(self) -> dict[str, list[str] | str]:
         """Return the texts that its file contains besides its fields."""
-        return {"lines": self.lines()}
+        return {"lines": self.lines(), "against": against(self.setting)}
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from halfmask.menus.menu import Menu, MenuSetting
 from halfmask.plain import Size
 from halfmask.profiles.profile import Profile
 from halfmask.protection.best_law import BestLaw, PrivacyScore, best_law
+from halfmask_device.setting import SPLIT
 
 if TYPE_CHECKING:
     from halfmask.evaluation.analytic.log_grid import LogGrid
@@ -236,8 +237,9 @@ def finer(edges: FloatArray) -> FloatArray:
 
 
 def has_limit(entry: MenuSetting) -> bool:
-    """Return whether a setting adds noise to every reading."""
-    return entry.setting.kind == "additive" and entry.setting.inner is None and bool(entry.noise_std)
+    """Return whether a setting adds noise to every value that is seen; nobody sees the values of a split setting."""
+    seen = entry.setting.kind == "additive" and entry.setting.release != SPLIT
+    return seen and entry.setting.inner is None and bool(entry.noise_std)
 
 
 def closeness(entry: MenuSetting, scale: AllReadings) -> Closeness:

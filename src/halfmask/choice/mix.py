@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import OptionError
 from halfmask.evaluation.experiment import Experiment
+from halfmask.evaluation.metrics import GLOBAL_MEAN
 from halfmask.evaluation.sampling import eligible
 from halfmask.evaluation.scores import privacy, utility
 from halfmask.files import about_table, read_table, whole_file
@@ -28,7 +29,7 @@ from halfmask.results import Result
 from halfmask.streams import stream
 
 FORMAT = "halfmask mix"
-VERSION = 1
+VERSION = 2
 MOST_ROWS = 5_000_000
 DEFAULT_STEP = 0.125
 SCORES = ("privacy", "utility")
@@ -38,8 +39,9 @@ SCORES = ("privacy", "utility")
 class Mix(Result):
     """Scores of mixes, with one row per mix and repeat.
 
-    The columns are a share for each menu id, ``repeat``, ``privacy``, ``utility``, ``dominant`` (the id with strictly
-    the largest share, else null) and ``dominant_share`` (null if ``dominant`` is).
+    The columns are a share for each menu id, ``repeat``, ``privacy``, ``utility``, ``error`` (mean error of a period's
+    total), ``dominant`` (the id with strictly the largest share, else null) and ``dominant_share`` (null if
+    ``dominant`` is).
     """
 
     table: pa.Table
@@ -116,11 +118,12 @@ def mix(
         error=menu.provenance.get("error", "relative"),
         seed=seed,
     )
-    scores = np.empty((repeats, len(plan.shares), 2))
+    scores = np.empty((repeats, len(plan.shares), 3))
     for repeat, (system, rng) in enumerate(zip(systems, streams, strict=True)):
         metrics = system.metrics(plan.choice(rng))
         scores[repeat, :, 0] = privacy(metrics, menu.largest, menu.weights)
         scores[repeat, :, 1] = utility(metrics, menu.largest, menu.weights)
+        scores[repeat, :, 2] = metrics[:, GLOBAL_MEAN]
         if advance:
             advance(repeat + 1, repeats)
     about = _about(menu, profile, seed=seed, repeats=repeats, step=step if shares is None else None)
@@ -212,7 +215,7 @@ def parse_shares(text: str, option: str = "shares") -> dict[str, float]:
 
 
 def _table(menu: Menu, shares: FloatArray, scores: FloatArray) -> pa.Table:
-    """Return the table, with rows ordered by mix, then repeat; ``scores`` are (repeats, mixes, 2)."""
+    """Return the table, with rows ordered by mix, then repeat; ``scores`` are (repeats, mixes, 3)."""
     repeats, histograms, _ = scores.shape
     ordered = np.sort(shares, axis=1)
     strictly = ordered[:, -1] > ordered[:, -2] if shares.shape[1] > 1 else np.ones(histograms, bool)
@@ -223,6 +226,7 @@ def _table(menu: Menu, shares: FloatArray, scores: FloatArray) -> pa.Table:
     columns["repeat"] = pa.array(np.tile(np.arange(repeats), histograms))
     columns["privacy"] = pa.array(scores[..., 0].T.ravel())
     columns["utility"] = pa.array(scores[..., 1].T.ravel())
+    columns["error"] = pa.array(scores[..., 2].T.ravel())
     columns["dominant"] = pa.array(np.repeat(names, repeats), pa.string(), mask=np.repeat(~strictly, repeats))
     columns["dominant_share"] = pa.array(np.repeat(ordered[:, -1], repeats), mask=np.repeat(~strictly, repeats))
     return pa.table(columns)

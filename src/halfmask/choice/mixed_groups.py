@@ -6,6 +6,9 @@ setting is therefore computed once, and a choice adds up such contributions:
     local errors   expected number of errors in each cell of the histogram, and n E e^k
     global error   sum of a group's noise in each period
 
+Groups with a split setting have the local errors of `blind_errors`. Together, however many they are, they add the noise
+of `split_noise` once.
+
 The entropy is that of the histogram of all groups. If noise lies on a lattice, its errors fall into few bins, which
 cells do not show. Errors are then drawn (see `halfmask.evaluation.analytic.drawn_entropy`).
 
@@ -22,7 +25,7 @@ import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import OptionError
-from halfmask.evaluation.aggregates import ANALYTIC, own_value
+from halfmask.evaluation.aggregates import ANALYTIC
 from halfmask.evaluation.analytic.denominators import Denominators, ErrorKind, NoiseKind, denominators
 from halfmask.evaluation.analytic.drawn_entropy import drawn_inverses
 from halfmask.evaluation.analytic.error_summaries import mixed_entropies, row_summaries
@@ -32,9 +35,11 @@ from halfmask.evaluation.analytic.log_grid import BIN_WIDTH, DENSE, LogGrid, lar
 from halfmask.evaluation.analytic.noise_sums import enough, sums_of_few
 from halfmask.evaluation.analytic.variance_errors import Nodes, few_enough, node_sums
 from halfmask.evaluation.sampling import Subset
+from halfmask.evaluation.split_totals import blind_errors, check_split, error_scale, split_noise
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.profile import Profile
 from halfmask.streams import stream
+from halfmask_device.setting import SPLIT
 
 HANDFUL = 32
 FINE_PER_OCTAVE = 512
@@ -86,13 +91,15 @@ class MixedGroups:
     """Contributions of each group (second axis) under each setting (first axis).
 
     ``local``  its local errors
-    ``noise``  (G, U, T) error that the group's noise adds to each period's aggregate
+    ``noise``  (G, U, T) error that the group's noise adds to each period's aggregate; 0 of a split setting
+    ``split``  (G, T) error that all groups with a split setting add together; 0 of other settings
     ``shift``  (G, U, T) contribution to the period's mean noise, whose square is subtracted; only for the variance
     ``draws``  (2,) standard normal numbers for the scatter of the local mean and second moment
     """
 
     local: LocalParts
     noise: FloatArray
+    split: FloatArray
     shift: FloatArray
     draws: FloatArray
 
@@ -110,6 +117,7 @@ class MixedGroups:
         n, mean, second, *spread = sums.T
         out[:, 0], out[:, 1] = self._scattered(n, mean / n, second / n, spread)
         out[:, 2] = self.local.entropies(choice, cells, n)
+        noise = noise + one_hot.max(axis=2) @ self.split
         out[:, 3:] = row_summaries(np.abs(noise - shift**2))
         return out
 
@@ -148,9 +156,10 @@ def build_groups(
         own = slice(repeat * len(groups), (repeat + 1) * len(groups))
         drawn, ends = drawn_errors(settings, {kind: z.of(own) for kind, z in of_z.items()}, (seed, repeat))
         local = LocalParts(cells[:, own], bins_held, sums[:, own], drawn, ends)
-        noise, shift = _noise(profile, settings, groups, aggregate, error, (seed, repeat))
+        _put_guesses(settings, local, profile, groups, error, (seed, repeat))
+        noise, shift, together = _noise(profile, settings, groups, aggregate, error, (seed, repeat))
         draws = stream(seed, "choice.local", repeat).standard_normal(2)
-        yield MixedGroups(local, noise, shift, draws)
+        yield MixedGroups(local, noise, together, shift, draws)
 
 
 def _kinds(settings: Sequence[PrivacySetting]) -> list[NoiseKind]:
@@ -210,6 +219,8 @@ def local_parts(
 
 
 def _check(profile: Profile, settings: Sequence[PrivacySetting], groups: Sequence[IntArray], aggregate: str) -> None:
+    if any(each.release == SPLIT for each in settings):
+        check_split(aggregate)
     if aggregate not in ANALYTIC:
         raise OptionError(
             f"aggregate '{aggregate}' of the menu's study has no closed form: mixes take {ANALYTIC}", kind="aggregate"
@@ -231,6 +242,32 @@ def _grid(z: Denominators, settings: Sequence[PrivacySetting], per_octave: int) 
     reach = max(largest_noise(each.law, np.array(each.parameters)[None]) for each in settings)
     spread = DENSE * BIN_WIDTH / (2 ** (1 / per_octave) - 1)  # errors up to which cells are spread
     return make_grid(z, z.share, max(reach, 2 * max(spread, 0.5) * float(z.size[-1])), per_octave)
+
+
+def _put_guesses(
+    settings: Sequence[PrivacySetting],
+    local: LocalParts,
+    profile: Profile,
+    groups: Sequence[IntArray],
+    error: ErrorKind,
+    key: tuple[int, int],
+) -> None:
+    """Replace the local errors of split settings by those of `blind_errors`.
+
+    Errors beyond the last cell are put into it.
+    """
+    split = [number for number, each in enumerate(settings) if each.release == SPLIT]
+    ends, everyone = np.cumsum(local.bins_held) * BIN_WIDTH, np.concatenate(list(groups))
+    starts = np.append(0, local.ends[:-1])
+    for u, rows in enumerate(groups if split else ()):
+        rng = stream(key[0], "choice.split", key[1], u)
+        errors = blind_errors(profile, rows, everyone, error, rng)
+        n = local.sums[split[0], u, 0]
+        at = np.minimum(np.searchsorted(ends, errors, side="right"), len(ends) - 1)
+        local.cells[split, u] = np.bincount(at, minlength=len(ends)) * (n / len(errors))
+        local.sums[split, u] = [n, n * errors.mean(), n * (errors**2).mean(), 0.0, 0.0, 0.0]
+        if local.drawn.size:
+            local.drawn[split, starts[u] : local.ends[u]] = rng.choice(errors, local.ends[u] - starts[u])
 
 
 def _cells(setting: PrivacySetting, z: Denominators, grid: LogGrid) -> FloatArray:
@@ -294,33 +331,30 @@ def _noise(
     aggregate: str,
     error: ErrorKind,
     key: tuple[int, int],
-) -> tuple[FloatArray, FloatArray]:
-    """Return each group's contribution to the error of each period, and to the root of the part that is subtracted.
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return each group's contribution to the error of each period, and to the root of the part that is subtracted,
+    and what all groups with a split setting add together.
 
     Only periods with a relative error are included.
     """
     sums = np.stack([profile.cells[rows].sum(axis=0) for rows in groups])
-    n, s1, s2 = (sums[..., k].sum(axis=0) for k in range(3))
-    count = np.maximum(n, 1)
-    mean = s1 / count
-    true = own_value(aggregate, np.stack([count, s1, s2], axis=1))
-    held = n > 0
-    size = np.abs(true)
-    divisor = np.full(len(n), size[held].mean()) if error == "scaled" else size
-    kept = held & (divisor > 0)
-    if not kept.any():
-        raise OptionError(f"every period's {aggregate} is zero: there is no global error; evaluate with `error=scaled`")
-    scale = divisor[kept] * (1 if aggregate == "sum" else count[kept])
+    together = sums.sum(axis=0)
+    kept, scale = error_scale(together, aggregate, error)
+    count = together[kept, 0]
+    mean = together[kept, 1] / count
     noise = np.zeros((len(settings), len(groups), int(kept.sum())))
-    shift = np.zeros_like(noise)
+    shift, split = np.zeros_like(noise), np.zeros((len(settings), noise.shape[2]))
     for g, u in np.ndindex(noise.shape[:2]):
         rng, part = stream(key[0], "choice.totals", key[1], g, u), sums[u][kept]
-        if aggregate == "variance":
-            change, total = _variance_noise(settings[g], part, mean[kept], rng)
-            noise[g, u], shift[g, u] = change / scale, total / (count[kept] * np.sqrt(divisor[kept]))
+        if settings[g].release == SPLIT:
+            if not u:
+                split[g] = split_noise(settings[g], len(scale), rng) / scale
+        elif aggregate == "variance":
+            change, total = _variance_noise(settings[g], part, mean, rng)
+            noise[g, u], shift[g, u] = change / scale, total / np.sqrt(count * scale)
         else:
             noise[g, u] = noise_sums(settings[g], part, rng) / scale
-    return noise, shift
+    return noise, shift, split
 
 
 def noise_sums(setting: PrivacySetting, sums: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -186,8 +186,8 @@ class OfProtection(OfPromise):
         day's total by anything within --low and --high), month (30 whole days) or home (all whole days). If totals
         are of another period than a day, day and whole-day mean that period.
     release
-        What producers send: reading (each reading, masked), total (their own total of a period, masked) or split (a
-        total that nobody can look into; its error and epsilon are computed, no service runs it yet).
+        What producers send: reading (each reading, masked), total (their own total of a period, masked) or split
+        (their own total, cut into two shares for two services, neither of which can look into it).
     low
         The least total of a period that can be sent; smaller ones are raised to it.
     high

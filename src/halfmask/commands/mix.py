@@ -73,7 +73,11 @@ def main(options: MixOptions, *, keep: float | None = None) -> None:
         [score_words(end(made.table.column(name).to_numpy())) for end in (min, max)] for name in ("privacy", "utility")
     ]
     (low, high), (least, most) = ends
-    note(f"{made.table.num_rows:,} rows: privacy {low} to {high}, utility {least} to {most}")
+    errors = made.table.column("error").to_numpy()
+    note(
+        f"{made.table.num_rows:,} rows: privacy {low} to {high}, utility {least} to {most}, mean error of a total "
+        f"{errors.min():.2%} to {errors.max():.2%}"
+    )
     if keep is not None:
         kept = keeping(made, keep)
         best = kept.best or kept.closest

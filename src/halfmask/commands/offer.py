@@ -61,6 +61,9 @@ class OfferOptions(Writes, OfProtection, Tells, Advances):
         The error that a period's total may have (1%): each level states how many producers that takes.
     producers
         How many producers add up to a total; by default all.
+    split
+        The epsilon of one more level, beside levels of totals: its totals are split between two services, neither of
+        which can look into them. The total has two draws of its noise, however many producers take it.
     private
         Epsilon, for everything about one producer, of all that the offer says about the readings (1). With 0, the
         offer is computed from the readings: it is the analyst's own, and says that it is not for publication.
@@ -78,6 +81,7 @@ class OfferOptions(Writes, OfProtection, Tells, Advances):
     levels: Whole = 4
     within: str = "1%"
     producers: WholeIfAny = None
+    split: float | None = None
     private: float = 1.0
     own: AnyPath | None = None
 
@@ -92,6 +96,8 @@ class OfferOptions(Writes, OfProtection, Tells, Advances):
                 kind="range",
                 field="private",
             )
+        if self.split is not None and not 0 < self.split < math.inf:
+            raise OptionError(f"split {self.split:g}: an epsilon is above 0, as in 1", kind="range", field="split")
         if not self.private and self.own is not None:
             raise OptionError("with `private=0` the offer itself is the analyst's own: leave out `own`", kind="own")
 
@@ -171,6 +177,7 @@ def _made(
         settings=settings,
         within=parse_share(str(options.within), f"within {options.within}"),
         producers=options.producers or (known.producers if known is not None else None),
+        split=options.split,
         evidence=None
         if options.panel is None or synthetic
         else evidence_from_panel(reopen(options.panel, people), people),

@@ -105,7 +105,7 @@ def read_model(model: "AnyModel") -> "ChoiceModel":
 
 def main(options: Reward) -> None:
     """What to pay for each setting of a menu: rewards per report, and what they buy."""
-    from halfmask.rewards.reward_schedule import bound_told, honesty_told
+    from halfmask.rewards.reward_schedule import bound_told, honesty_told, split_told
 
     found = reward(options)
     rows = [["", *found.honest.rewards, "take part", "cost a period", "total within", "utility", "privacy"]]
@@ -125,6 +125,8 @@ def main(options: Reward) -> None:
     )
     print(honesty_told(found))
     print(bound_told(found))
+    if told := split_told(found):
+        print(told)
     for told in found.arbitrage:
         print(f"Without that demand, {told}.")
     for told in found.splitting:

@@ -26,7 +26,7 @@ from halfmask.mechanisms.grid_language import parse_block
 from halfmask.mechanisms.mechanism_registry import mechanism, mechanisms
 from halfmask.mechanisms.setting import PrivacySetting, release_of
 from halfmask_device.decimals import number_text
-from halfmask_device.setting import READING, split_release, suffix
+from halfmask_device.setting import READING, SPLIT, split_release, suffix
 
 PAPER = ("laplace", "sine")
 """The mechanisms of the paper."""
@@ -83,6 +83,12 @@ class Grid:
 
     def __post_init__(self) -> None:
         release_of(next(block.settings()) for block in self.blocks)
+        if any(block.release == SPLIT for block in self.blocks):
+            raise SettingError(
+                "nobody sees a masked value of a split setting, so a study cannot score it: evaluate @total, and add "
+                "a split level to the offer",
+                kind="release",
+            )
 
     @property
     def release(self) -> str:

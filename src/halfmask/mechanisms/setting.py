@@ -9,7 +9,7 @@ from halfmask.arrays import FloatArray
 from halfmask.errors import SettingError
 from halfmask.mechanisms.mechanism import Kind, Mechanism
 from halfmask.mechanisms.mechanism_registry import mechanism
-from halfmask_device.setting import READING, Setting
+from halfmask_device.setting import READING, TOTAL, Setting
 
 
 class PrivacySetting(Setting):
@@ -112,14 +112,19 @@ class PrivacySetting(Setting):
 
 
 def release_of(settings: Iterable[PrivacySetting]) -> str:
-    """Return what all these settings release; raise a SettingError if they do not release the same."""
+    """Return what all these settings release; raise a SettingError if some release readings and others totals.
+
+    Totals that are masked and totals that are split can be offered together: both are then `TOTAL`.
+    """
     first: PrivacySetting | None = None
+    found = READING
     for each in settings:
         first = first or each
-        if each.release != first.release:
+        if (each.release == READING) != (first.release == READING):
             raise SettingError(
                 f"{first} masks each {first.release} and {each} each {each.release}: their errors and promises are "
                 "about different things, so put them into two menus",
                 kind="release",
             )
-    return READING if first is None else first.release
+        found = each.release if each is first or each.release == found else TOTAL
+    return found

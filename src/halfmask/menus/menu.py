@@ -24,7 +24,7 @@ from halfmask.plain import from_plain, to_plain
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.totals import released
 from halfmask.results import Result
-from halfmask_device.setting import READING
+from halfmask_device.setting import READING, SPLIT
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,6 +36,8 @@ OWN = "own"
 """Entry of the provenance of a menu that is the analyst's own and must not be published."""
 CALIBRATION = "calibration"
 """Entry of the provenance of a menu that is published: what was released about the producers for it."""
+EVERYONE, NOT_BOTH = "everyone", "everyone but the two services together"
+"""Against whom a promise holds: of masked values, and of totals that are split between two services."""
 ALWAYS = ("id", "setting", "bin", "privacy", "utility", "objective", "noise_std")
 """Fields of a setting that every menu file contains."""
 IDS = string.ascii_uppercase.replace(NONE_ID, "")
@@ -75,9 +77,14 @@ class MenuSetting:
     needed: int | None = None
     promise: KeptPromise | None = None
 
+    @property
+    def against(self) -> str:
+        """Against whom its promise holds; empty if it promises nothing."""
+        return against(self.setting)
+
     def derived(self) -> dict[str, str]:
-        """Return what its file holds for other readers: whether readings or totals are masked."""
-        return {"release": self.setting.release} if self.promise else {}
+        """Return what its file holds for other readers: what is masked, and against whom its promise holds."""
+        return {"release": self.setting.release, "against": self.against} if self.promise else {}
 
 
 @dataclass(frozen=True)
@@ -227,6 +234,13 @@ class Menu(Result):
                 "make both from the same readings, or say `other_data`",
                 kind="other",
             )
+
+
+def against(setting: PrivacySetting) -> str:
+    """Return against whom a setting's promise holds; empty if it promises nothing."""
+    if setting.silent:
+        return ""
+    return NOT_BOTH if setting.release == SPLIT else EVERYONE
 
 
 def none_setting(release: str = READING) -> MenuSetting:

@@ -12,12 +12,14 @@ from halfmask.errors import OptionError
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.sampling import Subset, draw_subsets, population
 from halfmask.evaluation.scores import Constraint, passing, privacy, utility
+from halfmask.evaluation.split_totals import split_metrics
 from halfmask.mechanisms.grid import Grid
-from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.mechanisms.setting import PrivacySetting, release_of
 from halfmask.menus.menu import CALIBRATION, Menu, Score
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.totals import released
 from halfmask.streams import stream
+from halfmask_device.setting import SPLIT
 
 OUTSIDE = "outside the study's range"
 ROUNDING = 1e-9
@@ -105,7 +107,7 @@ def evaluated(
 ) -> tuple[list[PrivacySetting], FloatArray]:
     """Return the settings with a noise law, and their metrics on the subsets of this provenance.
 
-    Metrics are (settings, subsets, 6).
+    Metrics are (settings, subsets, 6). Those of a split setting are of `split_metrics`.
     """
     from halfmask.evaluation.analytic.evaluate_analytic import (
         evaluate_analytic,  # here, because numba takes long to import
@@ -114,13 +116,16 @@ def evaluated(
     laws = [each for each in settings if each.kind != "direct" and each.inner is None]
     if not laws:
         return [], np.empty((0, 0, len(METRICS)))
-    grid = Grid.from_settings(laws)
-    masked = released(profile, grid.release)
-    metrics = evaluate_analytic(
-        masked, grid, subsets_of(made, masked), aggregate=str(made.get("aggregate", "sum")),
-        error=made.get("error", "relative"), seed=int(made["seed"]),
-    )  # fmt: skip
-    return list(grid.settings()), metrics
+    masked = released(profile, release_of(laws))
+    subsets, asked = subsets_of(made, masked), {"error": made.get("error", "relative"), "seed": int(made["seed"])}
+    aggregate = str(made.get("aggregate", "sum"))
+    split = [each for each in dict.fromkeys(laws) if each.release == SPLIT]
+    found, parts = split, [split_metrics(each, masked, subsets, aggregate=aggregate, **asked)[None] for each in split]
+    if len(split) < len(laws):
+        grid = Grid.from_settings(each for each in laws if each.release != SPLIT)
+        found = [*grid.settings(), *split]
+        parts = [evaluate_analytic(masked, grid, subsets, aggregate=aggregate, **asked), *parts]
+    return found, np.concatenate(parts)
 
 
 def place(settings: Sequence[PrivacySetting], profile: Profile, menu: Menu) -> dict[PrivacySetting, Placed]:

@@ -16,7 +16,7 @@ from halfmask.errors import OptionError
 from halfmask.evaluation.sampling import population
 from halfmask.mechanisms.grid import AUTO, REFERENCE
 from halfmask.mechanisms.setting import PrivacySetting, release_of
-from halfmask.menus.menu import Menu, MenuSetting, Score, noise_std, none_setting
+from halfmask.menus.menu import Menu, MenuSetting, noise_std, none_setting
 from halfmask.menus.menu_requirements import Demand
 from halfmask.menus.menu_scale import Placed, place
 from halfmask.menus.offer_table import MEAN, MEDIAN
@@ -58,12 +58,12 @@ stated separately.
 OPEN = "open"
 LEVEL = "L"
 """Begins the ids of an offer's levels. Letters alone are those of the paper's menu."""
+SPLIT_ID, SPLIT_NAME = "S", "split"
+"""Id and name of the level whose totals are split between two services."""
 LEVELS = 4
 WITHIN = 0.01
 DIGITS = 3
 MOST_TRIES = 80
-SPLIT_SCORE = Placed(Score(0.0, 0.0), Score(0.0, 0.0), outside=True, passes=True)
-"""Nobody sees a masked value of a split level, so the paper's scores say nothing about it."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,7 @@ def offer(
     settings: Sequence[PrivacySetting] = (),
     within: float = WITHIN,
     producers: int | None = None,
+    split: float | None = None,
     evidence: Evidence | None = None,
     summary_epsilon: float = EPSILON,
 ) -> Offer:
@@ -111,11 +112,19 @@ def offer(
     ``settings``         the levels themselves, if they are chosen already
     ``within``           largest error that a period's total may have
     ``producers``        number of producers of that total; by default all
+    ``split``            epsilon of one more level, whose totals are split between two services
     ``evidence``         readings, to compute the share of producers recognised from a masked day
     ``summary_epsilon``  epsilon spent on the population's summary for households (see `public_summary`)
     """
     asked = question or default_question(profile)
-    levels = len(set(settings)) or len(set(epsilons)) or levels
+    if split is not None and asked.release != TOTAL:
+        raise OptionError(
+            f"a split level stands beside levels of totals, and this offer's release is {asked.release}: leave "
+            "`release` out, or take total",
+            kind="split",
+            field="split",
+        )
+    levels = len({each for each in settings if each.release == asked.release}) or len(set(epsilons)) or levels
     if levels not in NAMES:
         raise OptionError(
             f"{levels} levels: offer 1 to {max(NAMES)}, so that people can tell them apart", kind="levels"
@@ -149,14 +158,16 @@ def offer(
         wanted = epsilons or halving(best_epsilon(asked, profile, within, crowd), levels)
         settings = settings_keeping(asked, wanted)
     _check_apart(settings, people, asked)
-    placed = {} if asked.release == SPLIT else place(settings, profile, paper)
+    if split is not None and SPLIT not in {each.release for each in settings}:
+        settings = [*settings, *settings_keeping(replace(asked, release=SPLIT), [split])]
+    placed = place(settings, profile, paper)
     known = evidence if asked.release == READING else None
     *named, unmasked = recognised_if_known(known, (*settings, PrivacySetting("none")))
     scaled = paper.provenance.get("error") == "scaled"
     decides = MEDIAN if uneven(profile, settings[0], scaled=scaled, step=asked.step) else MEAN
     entries = [
         _level(
-            number, targets, setting, placed.get(setting, SPLIT_SCORE), named[number],
+            number, targets, setting, placed[setting], named[number],
             (profile, people, asked, within, scaled, decides, crowd),
         )
         for number, setting in enumerate(settings)
@@ -194,12 +205,18 @@ def _closest(
     profile: Profile, question: Question, within: float, producers: int, entries: Sequence[MenuSetting], *, scaled: bool
 ) -> dict[str, float | int | None] | None:
     """Return what comes closest if no level has both the wanted error and an epsilon of at most `SIGNED`; else None."""
-    last = entries[-1]
-    strong = last.promise is not None and (last.promise.epsilon or math.inf) <= SIGNED
-    if question.release == SPLIT or (strong and last.needed is not None and last.needed <= producers):
+    if question.release == SPLIT or any(_kept(each, producers) for each in entries):
         return None
+    last = [each for each in entries if each.setting.release == question.release][-1]
+    strong = last.promise is not None and (last.promise.epsilon or math.inf) <= SIGNED
     wanted = last.promise.epsilon if strong and last.promise and last.promise.epsilon else SIGNED
     return dict(vars(closest(question, profile, within, producers, wanted, scaled=scaled)))
+
+
+def _kept(level: MenuSetting, producers: int) -> bool:
+    """Return whether a level has a strong promise, and so many producers keep the wanted error of its total."""
+    strong = level.promise is not None and (level.promise.epsilon or math.inf) <= SIGNED
+    return strong and level.needed is not None and level.needed <= producers
 
 
 def least_laplace(target: float, people: Population, question: Question) -> PrivacySetting:
@@ -262,15 +279,18 @@ def _level(
         usual=usual_error(profile, setting, population(profile), scaled=scaled, step=question.step),
         recognised=recognised,
     )
+    beside = number >= len(targets)  # the split level of an offer of totals
+    if setting.release == SPLIT:  # nobody sees a masked value that could be guessed from
+        protection = replace(protection, guess=None)
     return MenuSetting(
-        id=f"{LEVEL}{number + 1}",
+        id=SPLIT_ID if beside else f"{LEVEL}{number + 1}",
         setting=setting,
-        bin=(round(targets[number], 12), round((*targets, 1.0)[number + 1], 12)),
+        bin=(1.0, 1.0) if beside else (round(targets[number], 12), round((*targets, 1.0)[number + 1], 12)),
         privacy=placed.privacy,
         utility=placed.utility,
         objective=placed.objective,
         noise_std=noise_std(setting, question.step),
-        name=NAMES[len(targets)][number],
+        name=SPLIT_NAME if beside else NAMES[len(targets)][number],
         outside=placed.outside,
         protection=protection,
         promise=question.promise(setting),

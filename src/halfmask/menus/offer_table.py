@@ -64,7 +64,7 @@ def _promise_rows(menu: Menu, asked: Question) -> list[list[str]]:
                 *(NO_PROMISE if epsilon is None else upwards(epsilon) for epsilon in held),
                 f"{error:.2%}",
                 "-" if each.needed is None else f"{each.needed:,}",
-                *([SPLIT] * 2 if each.setting.release == SPLIT else scores),
+                *([SPLIT, scores[1]] if each.setting.release == SPLIT else scores),
             ]
         )
     return rows
@@ -82,6 +82,7 @@ def _promise_notes(menu: Menu, asked: Question) -> list[str]:
         f"{decider(menu)} error of {made['within']:.2%}",
         f"{asked.drawn()}; `step` names another",
     ]
+    notes += split_notes(menu, asked)
     if (clipped := made.get("clipping")) is not None and CALIBRATION not in menu.provenance:
         bounds = f"{number_text(clipped['low'])} to {number_text(clipped['high'])} {asked.unit}".strip()
         notes.append(
@@ -96,6 +97,17 @@ def _promise_notes(menu: Menu, asked: Question) -> list[str]:
             f"{made['within']:.2%} has epsilon {upwards(curve)} {asked.words()}"
         )
     return notes + [told for each in menu.settings if (told := asked.objection(each.setting))]
+
+
+def split_notes(menu: Menu, asked: Question) -> list[str]:
+    """Return against whom a split level's promise holds, and where its privacy lies on the paper's scale."""
+    return [
+        f"{each.id}: its promise holds against {each.against}. The paper's privacy is of errors of masked values, and "
+        f"nobody sees any: a guess of every {asked.noun}'s total from the published one alone would score "
+        f"{each.privacy.median:.2f}"
+        for each in menu.settings
+        if each.setting.release == SPLIT and not each.outside
+    ]
 
 
 def _closest_words(near: Mapping[str, Any], asked: Question, made: Mapping[str, Any]) -> str:

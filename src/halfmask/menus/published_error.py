@@ -9,15 +9,13 @@ import math
 
 import numpy as np
 
+from halfmask.evaluation.split_totals import SERVICES
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import noise_std
 from halfmask.menus.public_summary import PublicSummary
 from halfmask.menus.public_totals import Estimate
 from halfmask.menus.total_error import below_normal
 from halfmask_device.setting import READING, SPLIT
-
-SERVICES = 2
-"""Draws of a split setting's law in a total: one by each of two services."""
 
 
 def published_error(

@@ -6,6 +6,7 @@ import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.evaluation.sampling import population
+from halfmask.evaluation.split_totals import SERVICES
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import noise_std
 from halfmask.profiles.profile import Profile
@@ -13,8 +14,6 @@ from halfmask.profiles.totals import released
 from halfmask_device.setting import SPLIT
 
 CROWDS = (100, 1000)
-SERVICES = 2
-"""Services that add up a split total; each adds one draw of noise."""
 UNEVEN = 1.5
 """Ratio of mean to median of the periods' errors above which a few periods are said to decide the mean."""
 

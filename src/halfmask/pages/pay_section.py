@@ -116,9 +116,13 @@ def _equal(found: "Schedule") -> Markup:
 
 def _honesty(found: "Schedule") -> list[str]:
     """Return what honesty costs, and how the rewards could be cheated."""
-    from halfmask.rewards.reward_schedule import bound_told, honesty_told  # here, because SciPy takes long to import
+    from halfmask.rewards.reward_schedule import (  # here, because SciPy takes long to import
+        bound_told,
+        honesty_told,
+        split_told,
+    )
 
-    told = [honesty_told(found), bound_told(found)]
+    told = [honesty_told(found), bound_told(found), *filter(None, [split_told(found)])]
     told += [f"Without that demand, {each}." for each in found.arbitrage]
     told += [
         f"Splitting: {each}. A service takes one report per producer and time; it cannot tell whether two producers "

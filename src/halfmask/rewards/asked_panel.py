@@ -22,6 +22,10 @@ noise has variance v_k, the total of those who take part has the relative standa
 
     e = sqrt(N h V) / (N h m P),     P = sum_k p_k,     V = sum_k p_k v_k.
 
+Two services add noise to the part of the total that is split, however many producers choose it: F, twice the variance
+of one draw, is added to N h V, and v_k is 0. The choice model gives every setting some producers, so F is there as soon
+as the menu has a split setting.
+
 e falls with more producers and with less noise. It is not concave in the shares. But if one more participant has a
 fixed value c, the problem is the one above with b_k = c - v_k; scanning c scans participation.
 
@@ -107,26 +111,35 @@ class AskedPanel:
     ``producers``  their number N
     ``reports``    number h of reports of each in a period
     ``size``       mean |s| of a report
-    ``variance``   variance of each setting's noise (K,)
+    ``variance``   variance of the noise that each report of a setting adds to the total (K,)
+    ``split``      variance that each split setting adds to the total once (K,); 0 if there is none
     """
 
     producers: int
     reports: float
     size: float
     variance: FloatArray
+    split: FloatArray | float = 0.0
+
+    def noise(self, shares: FloatArray) -> FloatArray:
+        """Return V + F / (N h) for shares (..., K)."""
+        once = np.where(shares > 0, self.split, 0.0).sum(axis=-1) / (self.producers * self.reports)
+        return np.asarray(shares @ self.variance + once)
 
     def error(self, shares: FloatArray) -> float:
         """Return the relative standard error of the total of those who take part; infinite if nobody does."""
         taking = float(shares.sum())
-        return self.error_of(taking, float(shares @ self.variance)) if taking > 0 else np.inf
+        return self.error_of(taking, float(self.noise(shares))) if taking > 0 else np.inf
 
     def error_of(self, taking: float, noise: float) -> float:
-        """Return the error for the share that takes part, P, and the noise V = sum_k p_k v_k."""
+        """Return the error for the share that takes part, P, and the noise V + F / (N h)."""
         return float(np.sqrt(noise / (self.producers * self.reports)) / (self.size * taking))
 
     def producers_for(self, error: float, shares: FloatArray) -> float:
-        """Return how many producers with these shares reach that error."""
-        return self.producers * (self.error(shares) / error) ** 2
+        """Return how many producers with these shares reach that error: (e N h m P)^2 = N h V + F."""
+        aim, each = (error * self.size * float(shares.sum())) ** 2, float(shares @ self.variance)
+        once = float(np.where(shares > 0, self.split, 0.0).sum())
+        return float((each + np.sqrt(each**2 + 4 * aim * once)) / (2 * aim * self.reports))
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +172,7 @@ def scanned(panel: AskedPanel, population: Producers, budgets: FloatArray) -> Fl
     for _ in range(ZOOMS):
         paid, _ = _apart(panel, alike, np.exp(grid), budgets)
         shares = alike.choices(paid)[:, :, 0]
-        at = (np.sqrt(shares @ panel.variance) / shares.sum(axis=-1)).argmin(axis=1)
+        at = (np.sqrt(panel.noise(shares)) / shares.sum(axis=-1)).argmin(axis=1)
         found = paid[rows, at, 0]
         grid = np.linspace(grid[rows, np.maximum(at - 1, 0)], grid[rows, np.minimum(at + 1, SCAN - 1)], SCAN, axis=1)
     return np.asarray(found)
@@ -171,7 +184,7 @@ def least_error(panel: AskedPanel, population: Producers, found: Point) -> float
     The bound uses many lines, most of them near ``found``.
     """
     low, high = _span(panel)
-    at = 2 * float(found.shares @ panel.variance) / float(found.shares.sum())  # where the error is stationary
+    at = 2 * float(panel.noise(found.shares)) / float(found.shares.sum())  # where the error is stationary
     near = at * np.exp(np.concatenate([-np.geomspace(3, 1e-4, LINES), [0.0], np.geomspace(1e-4, 3, LINES)]))
     never = np.array([0.0, *(-np.exp([low, high]))])  # lines that bound the share taking part from below
     slopes = np.concatenate([never, np.exp(np.linspace(low, high, SCAN // 2)), near])
@@ -200,6 +213,7 @@ def _lowest(panel: AskedPanel, slopes: FloatArray, heights: FloatArray) -> float
         crossing = (heights[:, None] - heights) / (slopes[:, None] - slopes)
     taking = np.append(crossing[np.isfinite(crossing) & (crossing > 0) & (crossing < 1)], 1.0)
     noise = np.maximum((slopes[:, None] * taking - heights[:, None]).max(axis=0), 0.0)
+    noise = noise + float(panel.noise(np.ones(len(panel.variance))) - panel.variance.sum())  # what is added once
     at = int(np.argmin(noise / taking**2))
     return panel.error_of(float(taking[at]), float(noise[at]))
 

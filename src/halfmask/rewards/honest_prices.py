@@ -12,7 +12,8 @@ free of arbitrage if
 Proof: among settings that together replace k, either one alone costs at least r_k, or each costs at least r_k I_j /
 i_k.
 
-A setting without noise has infinite information, and can only be replaced by another one without noise. If the density
+A split report has no information about its producer, so it neither replaces a report nor is replaced by any. A setting
+without noise has infinite information, and can only be replaced by another one without noise. If the density
 of the noise has edges, I is infinite. Then only averaging can be ruled out (I = 1/v), and the caller must choose this.
 """
 
@@ -44,8 +45,8 @@ def least_ratios(worth: FloatArray, most: FloatArray) -> FloatArray:
     ``worth``  (K,) information 1/v of one report
     ``most``   (K,) the most information that a report adds to others
     """
-    with np.errstate(invalid="ignore"):
-        share = np.minimum(1.0, most[:, None] / worth)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.where(worth > 0, np.minimum(1.0, most[:, None] / worth), 0.0)
     without_noise = np.isinf(worth)
     return np.where(without_noise, without_noise[:, None], share).astype(float)
 
@@ -58,6 +59,8 @@ def arbitrage(rewards: FloatArray, worth: FloatArray, most: FloatArray) -> list[
     """
     found = []
     for k, (price, need) in enumerate(zip(rewards, worth, strict=True)):
+        if not need:  # nothing to replace
+            continue
         others = [j for j in range(len(rewards)) if j != k and most[j] > 0]
         if not np.isfinite(need):  # nothing replaces a report without noise, but another one
             same = [rewards[j] for j in others if not np.isfinite(worth[j])]

@@ -19,6 +19,7 @@ from halfmask.errors import OptionError
 from halfmask.evaluation.analytic.expected_entropy import expected_entropy
 from halfmask.evaluation.sampling import eligible
 from halfmask.evaluation.scores import utility
+from halfmask.evaluation.split_totals import SERVICES
 from halfmask.menus.menu import Menu
 from halfmask.profiles.profile import Profile
 from halfmask.rewards.asked_panel import WITHIN, AskedPanel, Point, budgets_of_curve, scanned
@@ -26,6 +27,7 @@ from halfmask.rewards.choice_model import ChoiceModel, Producers
 from halfmask.rewards.honest_prices import least_ratios
 from halfmask.rewards.reward_search import Problem, best
 from halfmask.streams import stream
+from halfmask_device.setting import SPLIT
 
 BIN = 0.001
 CURVE = 16
@@ -93,7 +95,8 @@ class Isoline:
 class Market:
     """A menu and a panel: all inputs of the search for rewards, as arrays in the menu's order.
 
-    ``information``  information of one report, 1/v
+    ``split``        which settings are split
+    ``information``  information of one report on its producer, 1/v; 0 of a split one
     ``most``         the most information that a report adds to others (see `honest_prices`)
     ``edges``        settings whose noise has edges; ``most`` then holds for averaging only
     """
@@ -105,6 +108,8 @@ class Market:
                 f"setting {unknown[0]} has no known noise, so what it is worth cannot be told: leave it out", kind="law"
             )
         self.menu = menu
+        self.split = np.array([each.setting.release == SPLIT for each in menu.settings])
+        variance = np.array([each.noise_std or 0.0 for each in menu.settings]) ** 2
         rows = eligible(profile)
         readings, periods = float(profile.rows["readings"][rows].sum()), len(profile.periods)
         sums = profile.cells[rows].sum(axis=0)
@@ -117,14 +122,15 @@ class Market:
             producers=producers or people,
             reports=readings / (people * periods),
             size=float(s1[held].sum() / n[held].sum()),
-            variance=np.array([each.noise_std or 0.0 for each in menu.settings]) ** 2,
+            variance=np.where(self.split, 0.0, variance),
+            split=np.where(self.split, SERVICES * variance, 0.0),
         )
         # a period's error relative to that of the average period
         self.beside = (np.sqrt(n[held]) / s1[held]) * math.sqrt(float(n[held].mean())) * self.panel.size
         self.periods = int(held.sum())
         self.privacy = np.array([each.privacy.median for each in menu.settings])
         with np.errstate(divide="ignore"):
-            self.information = 1 / self.panel.variance
+            self.information = np.where(self.split, 0.0, 1 / self.panel.variance)
         beyond = np.array([each.setting.law.fisher for each in menu.settings])  # averaging
         self.edges = np.isinf(beyond) & (self.panel.variance > 0)
         self.most = self.information * np.where(self.edges, 1.0, beyond)

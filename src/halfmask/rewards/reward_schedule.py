@@ -19,7 +19,7 @@ from halfmask.rewards.honest_prices import arbitrage, dominated, splits
 from halfmask.rewards.market import CurvePoint, End, Isoline, Market, RewardOffer
 from halfmask.rewards.reward_search import best, in_whole_units
 
-FORMAT, VERSION = "halfmask schedule", 3
+FORMAT, VERSION = "halfmask schedule", 4
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class Schedule:
     ``whole``                                    the honest offer in whole units of money, which a campaign can publish;
                                                  None if none meets the target
     ``bound``                                    lower bound of ``within`` for all rewards at the cost of the free offer
+    ``split``                                    settings whose totals are split between two services
     ``edges``                                    settings whose noise has no bound by Fisher information; if any,
                                                  ``honest`` only rules out averaging
     ``arbitrage``, ``splitting``, ``dominated``  sentences on how the free offer, and for the last two the honest one,
@@ -43,6 +44,7 @@ class Schedule:
     curve: tuple[CurvePoint, ...]
     equal: tuple[Isoline, ...]
     noise: Mapping[str, float]
+    split: tuple[str, ...]
     edges: tuple[str, ...]
     arbitrage: tuple[str, ...]
     splitting: tuple[str, ...]
@@ -113,6 +115,7 @@ def schedule(
         curve=market.curve(people),
         equal=market.equal(offer.utility),
         noise={each.id: each.noise_std or 0.0 for each in menu.settings},
+        split=tuple(id for id, is_split in zip(ids, market.split, strict=True) if is_split),
         edges=tuple(id for id, has in zip(ids, market.edges, strict=True) if has),
         arbitrage=tuple(
             f"{ids[each.instead_of]} for {each.price:.3g} is beaten by "
@@ -156,6 +159,17 @@ def honesty_told(found: Schedule) -> str:
     if found.end[0] == "budget":
         return f"{told} makes the total's error {found.honesty_costs:.2%} wider within the same budget."
     return f"{told} costs {found.honesty_costs:.2%} more money for the same total."
+
+
+def split_told(found: Schedule) -> str:
+    """Return a sentence on what a split setting changes for rewards; empty without one."""
+    if not found.split:
+        return ""
+    return (
+        f"A report of {', '.join(found.split)} adds no noise of its own to the total, so it is worth as much to the "
+        "consumer as an open one: a producer who changes from it to a lighter level hardly helps, and paying for that "
+        "buys next to nothing."
+    )
 
 
 def bound_told(found: Schedule) -> str:

@@ -153,7 +153,7 @@ def _best_of(problem: Problem, lists: FloatArray) -> FloatArray | None:
     for some in np.array_split(lists, len(lists) // AT_ONCE + 1):
         shares = people.weight @ people.choices(some[:, None, :])
         cost, taking = (shares * some).sum(axis=1), shares.sum(axis=1)
-        error = np.sqrt(shares @ panel.variance / (panel.producers * panel.reports)) / (panel.size * taking)
+        error = np.sqrt(panel.noise(shares) / (panel.producers * panel.reports)) / (panel.size * taking)
         loss = error if problem.budget is not None else cost
         for at in np.argsort(loss, kind="stable"):
             if not loss[at] < least:
@@ -182,7 +182,7 @@ def _searched(problem: Problem, start: FloatArray) -> FloatArray:
 
     def log_error(x: FloatArray) -> tuple[float, FloatArray]:
         shares, slope = people.slopes(unit * x)
-        noise, taking = max(float(shares @ variance), 1e-300), float(shares.sum())
+        noise, taking = max(float(problem.panel.noise(shares)), 1e-300), float(shares.sum())
         value = 0.5 * np.log(noise) - np.log(taking) - np.log(scale)
         return float(value), np.asarray(unit * ((variance / (2 * noise) - 1 / taking) @ slope))
 
