@@ -5,7 +5,8 @@
     budget.json     the budgets (`halfmask_device.privacy_budget`), sealed likewise
     memory.sqlite   for each sensor, time and law a hash of the reported value; the number of reports per day; coarser
                     laws that a budget switched to; campaigns and tokens, masked reports and their receipts; for
-                    campaigns of totals the readings of periods that have not ended
+                    campaigns of totals the readings of periods that have not ended; the two shares of split totals
+                    until both services have answered for them
 
 Noise is not stored, because it is derived from the secret. If the memory is lost or rolled back, every reading still
 gets the same report under the same setting. What is lost is the detection of revisions and changed settings, and the
@@ -44,6 +45,8 @@ CREATE TABLE IF NOT EXISTS queue (number INTEGER PRIMARY KEY AUTOINCREMENT, camp
     setting TEXT, outcome TEXT, reward INTEGER, UNIQUE (campaign, time));
 CREATE TABLE IF NOT EXISTS gathered (campaign TEXT, period INTEGER, time INTEGER, value TEXT,
     PRIMARY KEY (campaign, period, time)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS shares (number INTEGER PRIMARY KEY, nonce BLOB NOT NULL, leader BLOB NOT NULL,
+    helper BLOB NOT NULL, at_helper INTEGER NOT NULL DEFAULT 0);
 """
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _MENDED = (

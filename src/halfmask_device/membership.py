@@ -9,6 +9,7 @@ from halfmask_device.decimals import money
 from halfmask_device.errors import OptionError, RunError
 from halfmask_device.http_client import ServiceClient
 from halfmask_device.protocol import CampaignTerms
+from halfmask_device.split_terms import SplitTerms
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,8 @@ class Membership:
     ``token``    the producer's secret
     ``past``     ids of earlier settings, whose reports remain valid
     ``left``     whether the device has left the campaign
+    ``ticket``   what shares are sent with to the helper of a split campaign; empty if no level was split yet
+    ``withdrawing``  whether the helper has not yet answered that it withdrew this device's shares
     """
 
     address: str
@@ -31,11 +34,38 @@ class Membership:
     token: str = field(repr=False)
     past: tuple[str, ...] = ()
     left: bool = False
+    ticket: str = field(default="", repr=False)
+    withdrawing: bool = False
+
+    @property
+    def splits(self) -> bool:
+        """Return whether the current setting splits totals between two services."""
+        return self.setting == self.terms.split_id
+
+    @cached_property
+    def helper(self) -> str:
+        """Return the address of the helper of a split campaign."""
+        return str(self.terms.offer["split"]["helper"])
+
+    @cached_property
+    def helper_path(self) -> str:
+        """Return the path of this device's shares at the helper."""
+        return f"/v1/split/{self.terms.offer['split']['campaign']}/shares"
+
+    @cached_property
+    def split_terms(self) -> SplitTerms:
+        """Return the terms that both services showed when a split setting was joined."""
+        return SplitTerms.read(self.terms.offer["split"]["terms"])
 
     @cached_property
     def terms(self) -> CampaignTerms:
         """Return the terms of the offer that the device joined."""
         return CampaignTerms.read(self.offer)
+
+
+def earlier_joins(campaign: str) -> str:
+    """Return the beginning of the names under which the queue keeps the reports of earlier joins of a campaign."""
+    return f"{campaign} before "
 
 
 @lru_cache(maxsize=1024)

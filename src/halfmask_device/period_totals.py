@@ -13,14 +13,15 @@ from fractions import Fraction
 
 from halfmask_device.budget_guard import Guard, UserNotes
 from halfmask_device.campaign_calendar import Calendar, Span
-from halfmask_device.device_state import State
+from halfmask_device.device_state import State, add_counts
 from halfmask_device.errors import RunError
 from halfmask_device.instants import DAY, MINUTE, Instant, instant_text
 from halfmask_device.lattice import Value, exact_reading
 from halfmask_device.masking import Channel, DatedReading, mask
-from halfmask_device.membership import Membership
+from halfmask_device.membership import Membership, earlier_joins
 from halfmask_device.reading_times import normalized_time
 from halfmask_device.report_queue import Queued, read_time
+from halfmask_device.split_services import cut_total
 
 MASKING = "masking"
 """The outcome of a total that is fixed and not masked yet."""
@@ -105,8 +106,7 @@ class CampaignTotals:
     ) -> None:
         key = (self._member.campaign, span.begins)
         kept = dict(memory.execute("SELECT time, value FROM gathered WHERE campaign = ? AND period = ?", key))
-        queue = "SELECT 1 FROM queue WHERE campaign = ? AND time = ?"
-        reported = memory.execute(queue, (self._member.campaign, instant_text(span.begins))).fetchone() is not None
+        reported = self._reported(memory, instant_text(span.begins))
         new = []
         for when, number in readings:
             if kept.get(when) == MISSED or (when not in kept and reported):
@@ -126,6 +126,17 @@ class CampaignTotals:
             else:
                 queued.gathered += 1
         memory.executemany("INSERT INTO gathered VALUES (?, ?, ?, ?)", new)
+
+    def _reported(self, memory: sqlite3.Connection, time: str) -> bool:
+        """Return whether the period that begins at a time was reported, or its total is fixed.
+
+        A campaign with a split setting takes one report per period over all joins, because the services could compare
+        two: so reports of earlier joins count too.
+        """
+        id = self._member.campaign
+        before = earlier_joins(id) if self._terms.split_id else id
+        query = "SELECT 1 FROM queue WHERE time = ? AND (campaign = ? OR (substr(campaign, 1, ?) = ? AND setting > ''))"
+        return memory.execute(query, (time, id, len(before), before)).fetchone() is not None
 
     def gathered(self) -> list[Gathered]:
         """Return the periods whose total is not masked yet, in order."""
@@ -172,7 +183,7 @@ class CampaignTotals:
                 if now >= each.span.ends + self._grace:
                     over.append(each)
         self._fix(chosen)
-        self._mask(chosen, notes)
+        (self._cut if self._member.splits else self._mask)(chosen, notes)
         with self._state.memory() as memory:
             for each in over:
                 self._end(memory, each.span, "partial")
@@ -201,12 +212,38 @@ class CampaignTotals:
                 "INSERT OR IGNORE INTO queue (campaign, time, steps, setting, outcome) VALUES (?, ?, ?, ?, ?)", rows
             )
 
+    def _cut(self, chosen: Sequence[Gathered], notes: UserNotes) -> None:
+        """Cut the totals into two shares, which are stored, counted and queued in one transaction each."""
+        channel = Channel.of(self._terms.menu[self._member.setting], self._terms.lattice)
+        guard = Guard(self._state, channel, (), notes, f"{self._member.address} {self._member.campaign}")
+        for each in chosen:
+            steps, day = self._total(each.span, notes), each.span.begins // DAY
+            if steps is None:  # another process has cut it meanwhile
+                continue
+            shares = cut_total(self._member.split_terms, steps)
+            with self._state.memory() as memory:
+                gate = guard.gate(memory, [day])
+                if gate is not None and gate(day) is None:
+                    self._wait_for_budget(memory, each.span, notes)
+                elif number := self._end(memory, each.span, None, setting=self._member.setting):
+                    add_counts(memory, channel.name, [(day, 1, 0)])
+                    memory.execute(
+                        "INSERT INTO shares (number, nonce, leader, helper) VALUES (?, ?, ?, ?)", (number, *shares)
+                    )
+
+    def _wait_for_budget(self, memory: sqlite3.Connection, span: Span, notes: UserNotes) -> None:
+        """Set a fixed total free, so that it can be reported once the budget allows it."""
+        notes.note(f"{span.key}: the budget is spent, so its total waits: a larger `budget` reports it")
+        row = (self._member.campaign, instant_text(span.begins), MASKING)
+        memory.execute("DELETE FROM queue WHERE campaign = ? AND time = ? AND outcome = ?", row)
+
     def _mask(self, chosen: Sequence[Gathered], notes: UserNotes) -> None:
         menu, lattice = self._terms.menu, self._terms.lattice
         channel = Channel.of(menu[self._member.setting], lattice)
         who = f"{self._member.address} {self._member.campaign}"
         guard = Guard(self._state, channel, menu.values(), notes, who)
-        past = [Channel.of(menu[each], lattice) for each in self._member.past if menu[each] != channel.setting.text]
+        before = (menu[each] for each in self._member.past if each != self._terms.split_id)
+        past = [Channel.of(text, lattice) for text in before if text != channel.setting.text]
         ids = {Channel.of(text, lattice).name: id for id, text in menu.items()} | {channel.name: self._member.setting}
         spans, readings = [], list[DatedReading]()
         for each in chosen:
@@ -230,13 +267,8 @@ class CampaignTotals:
                 elif why == "revision":
                     notes.note(f"{span.key}: another total of this period was reported before, and it stands")
                     self._end(memory, span, why)
-                else:  # it can be reported once the budget allows it
-                    notes.note(f"{span.key}: the budget is spent, so its total waits: a larger `budget` reports it")
-                    self._set_free(memory, span)
-
-    def _set_free(self, memory: sqlite3.Connection, span: Span) -> None:
-        row = (self._member.campaign, instant_text(span.begins), MASKING)
-        memory.execute("DELETE FROM queue WHERE campaign = ? AND time = ? AND outcome = ?", row)
+                else:
+                    self._wait_for_budget(memory, span, notes)
 
     def _total(self, span: Span, notes: UserNotes) -> int | None:
         """Return the sum of a period's readings in steps: rounded to the lattice, and clipped to its bounds.
@@ -257,15 +289,20 @@ class CampaignTotals:
 
     def _end(
         self, memory: sqlite3.Connection, span: Span, outcome: str | None, steps: int | None = None, setting: str = ""
-    ) -> None:
-        """Queue a period's report, or store why there is none, and erase the values of its readings."""
+    ) -> int | None:
+        """Queue a period's report, or store why there is none, and erase the values of its readings.
+
+        Return the report's number in the queue; None if another process has ended the period already.
+        """
         row = (self._member.campaign, instant_text(span.begins))
         memory.execute("INSERT OR IGNORE INTO queue (campaign, time, outcome) VALUES (?, ?, ?)", (*row, MASKING))
-        memory.execute(
-            "UPDATE queue SET steps = ?, setting = ?, outcome = ? WHERE campaign = ? AND time = ? AND outcome = ?",
+        ended = memory.execute(
+            "UPDATE queue SET steps = ?, setting = ?, outcome = ? WHERE campaign = ? AND time = ? AND outcome = ? "
+            "RETURNING number",
             ("" if steps is None else str(steps), setting, outcome, *row, MASKING),
-        )
+        ).fetchone()
         memory.execute(
             f"UPDATE gathered SET value = NULL WHERE campaign = ? AND period = ? AND {HELD}",
             (self._member.campaign, span.begins),
         )
+        return None if ended is None else int(ended[0])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from halfmask_device.device_state import State
 from halfmask_device.epsilon_bound import composed_epsilon, epsilon_of, per_unit
 from halfmask_device.errors import OptionError
-from halfmask_device.privacy_budget import charge_of, window_of
+from halfmask_device.privacy_budget import Trust, charge_of, trust_of, window_of
 from halfmask_device.setting import READING, DeviceSetting
 
 WINDOWS = ("day", "week", "month")
@@ -54,16 +54,18 @@ class Ledger:
     total: Entry
 
 
-def read_ledger(state: State, change: str, delta: float = 1e-6) -> Ledger:
-    """Return the ledger of a device.
+def read_ledger(state: State, change: str, delta: float = 1e-6, trust: Trust = "local") -> Ledger:
+    """Return the ledger of a device's reports of one kind, because kinds trust different parties.
 
     ``change``  the change of a reading that is to stay hidden, in the readings' unit, like ``"1"``
     ``delta``   the delta of epsilon
+    ``trust``   which reports: those that the device masked alone, or those that it split
     """
     if not 0 < delta < 1:
         raise OptionError("delta must lie between 0 and 1, like 1e-6", kind="delta", field="delta")
     with state.memory() as memory:
-        rows = list(memory.execute("SELECT day, law, reports, revisions FROM counts ORDER BY day"))
+        all_rows = memory.execute("SELECT day, law, reports, revisions FROM counts ORDER BY day").fetchall()
+    rows = [row for row in all_rows if trust_of(row[1]) == trust]
     kinds = {kind: _entries(rows, kind, change, delta) for kind in WINDOWS}
     return Ledger(change, delta, kinds["day"], kinds["week"], kinds["month"], _entry("all", rows, change, delta))
 

@@ -1,7 +1,8 @@
 """Sending the queued reports of one campaign: each stays in the queue until the service has answered for it."""
 
+from base64 import b64encode
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -16,6 +17,9 @@ from halfmask_device.membership import Membership
 from halfmask_device.privacy_budget import Trust, read_budgets, trust_of
 from halfmask_device.protocol import CampaignTerms, ReportResult, read_instant
 from halfmask_device.reading_times import day_of
+
+SHARES = 400
+"""Split reports per request: their bodies stay below one mebibyte at 32 bits."""
 
 BATCH = 1000
 """Reports per request: well below the protocol's limits of 10,000 reports and one mebibyte."""
@@ -60,6 +64,8 @@ class CampaignSender:
     member: Membership
     sent: Sent
     now: Instant
+    helper: ServiceClient | None = None
+    """The helper of a split campaign."""
 
     def send(self) -> None:
         """Send what is queued. Reports of windows in which the budget is exceeded wait.
@@ -78,8 +84,11 @@ class CampaignSender:
         for rows in self._waiting():
             free = self._within_budget(rows)
             posted, held = posted + len(free), held + len(rows) - len(free)
-            if free:
-                self._post(free)
+            split = [row for row in free if row[3] == self.member.terms.split_id]
+            for start in range(0, len(split), SHARES):
+                self._post_shares(split[start : start + SHARES])
+            if plain := [row for row in free if row not in split]:
+                self._post(plain)
         self.sent.held += held
         if held and not posted:
             raise OptionError(
@@ -135,15 +144,53 @@ class CampaignSender:
             self._post(rows[:half])
             self._post(rows[half:])
             return
+        self._settle([row[:2] for row in rows], self._results(answer, len(rows), self.service))
+
+    def _post_shares(self, rows: list[Row]) -> None:
+        """Send the shares of split totals: first the helper's, then the leader's of those that the helper has.
+
+        Both are stored, so the same bytes are sent again until there is an answer. If the helper refuses one, nothing
+        of it goes to the leader.
+        """
+        marks = ",".join("?" * len(rows))
+        with self.state.memory() as memory:
+            stored = memory.execute(
+                f"SELECT number, time, setting, nonce, leader, helper, at_helper FROM shares JOIN queue USING (number) "
+                f"WHERE number IN ({marks}) ORDER BY number",
+                [number for number, *_ in rows],
+            ).fetchall()
+        new = [row for row in stored if not row[6]]
+        if new and self.helper is not None:
+            shares = [{"time": row[1], "report": row[3].hex(), "share": _text(row[5])} for row in new]
+            answer = self.helper.ask("POST", self.member.helper_path, self.member.ticket, {"shares": shares})
+            results = self._results(answer, len(new), self.helper)
+            taken = [row[0] for row, each in zip(new, results, strict=False) if each.status != "refused"]
+            refused = [(row[:2], each) for row, each in zip(new, results, strict=False) if each.status == "refused"]
+            with self.state.memory() as memory:
+                memory.executemany("UPDATE shares SET at_helper = 1 WHERE number = ?", [(each,) for each in taken])
+            self._settle([row for row, _ in refused], [each for _, each in refused])
+            stored = [row for row in stored if row[6] or row[0] in taken]
+        if stored:
+            reports = [
+                {"time": row[1], "setting": row[2], "report": row[3].hex(), "share": _text(row[4])} for row in stored
+            ]
+            answer = self.service.ask("POST", "/v1/reports", self.member.token, {"reports": reports})
+            self._settle([row[:2] for row in stored], self._results(answer, len(stored), self.service))
+        self.state.wipe()  # shares that were deleted
+
+    def _results(self, answer: object, count: int, service: ServiceClient) -> list[ReportResult]:
+        """Return a service's results for ``count`` reports; none if it did not answer for each."""
         told = answer.get("results") if isinstance(answer, dict) else None
         results = [ReportResult.read(each) for each in told] if isinstance(told, list) else []
-        if len(results) != len(rows):
-            self.sent.notes.append(
-                f"{self.service.address} answered {len(results)} of {len(rows)} reports: they stay queued"
-            )
-            return
+        if len(results) != count:
+            self.sent.notes.append(f"{service.address} answered {len(results)} of {count} reports: they stay queued")
+            return []
+        return results
+
+    def _settle(self, rows: Sequence[tuple[int, str]], results: Sequence[ReportResult]) -> None:
+        """Store the outcomes of reports, given by their number in the queue and time, and delete their shares."""
         done = []
-        for (number, time, *_), result in zip(rows, results, strict=True):
+        for (number, time), result in zip(rows, results, strict=False):
             outcome = result.code or "refused" if result.status == "refused" else result.status
             if outcome == "closed" and self.now < self._deadline(time):
                 outcome = CONTESTED
@@ -158,3 +205,8 @@ class CampaignSender:
             )
         with self.state.memory() as memory:
             memory.executemany("UPDATE queue SET outcome = ?, reward = ? WHERE number = ?", done)
+            memory.executemany("DELETE FROM shares WHERE number = ?", [(number,) for *_, number in done])
+
+
+def _text(share: bytes) -> str:
+    return b64encode(share).decode()

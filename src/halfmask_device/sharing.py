@@ -8,6 +8,7 @@ import json
 import sqlite3
 import time as clocks
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import cached_property
 from itertools import islice
@@ -24,7 +25,14 @@ from halfmask_device.join_key import ask_to_join, forget_key
 from halfmask_device.key_expiry import first_day_needed, keys_kept
 from halfmask_device.lattice import Value
 from halfmask_device.level_epsilon import CampaignLevel
-from halfmask_device.membership import Membership, find_campaign, levels, not_of_the_protocol, read_membership
+from halfmask_device.membership import (
+    Membership,
+    earlier_joins,
+    find_campaign,
+    levels,
+    not_of_the_protocol,
+    read_membership,
+)
 from halfmask_device.period_totals import CampaignTotals, Gathered
 from halfmask_device.privacy_budget import Budget, read_budgets, trust_of, write_budgets
 from halfmask_device.protocol import CampaignTerms
@@ -32,6 +40,7 @@ from halfmask_device.reading_times import day_of
 from halfmask_device.report_queue import CampaignQueue, Queued
 from halfmask_device.report_sending import BATCH, CampaignSender, Sent
 from halfmask_device.setting import TOTAL
+from halfmask_device.split_services import check_services, ticket_of
 
 ALONE = Consent()
 """The consent of an owner who has not said anything."""
@@ -92,11 +101,15 @@ class Sharer:
         if setting is None or setting not in terms.menu:
             menu = ", ".join(f"{id} ({'; '.join(words)})" for id, words in levels(terms).items())
             raise OptionError(f"name a `setting` of the campaign's menu: {menu}", kind="setting")
+        if setting == terms.split_id:
+            check_services(service.address, found, self._service)
+        self.withdraw_shares(id)
         budget = self._agreed(service, found, setting, consent)
         can_begin(self._folder)
         body = {"setting": setting} | ({"invitation": invitation} if invitation else {})
         joined = ask_to_join(self._folder, service, f"/v1/campaigns/{id}/producers", body)
-        member = self._enter(service, found, str(joined["producer"]), setting, str(joined["token"]), budget)
+        ticket = ticket_of(joined, service.address) if setting == terms.split_id else ""
+        member = self._enter(service, found, str(joined["producer"]), setting, str(joined["token"]), budget, ticket)
         forget_key(self._folder)
         return member
 
@@ -140,8 +153,9 @@ class Sharer:
         return readings_seen(self.state) if holds_device(self._folder) else None
 
     def _enter(
-        self, service: ServiceClient, offer: dict[str, object], producer: str, setting: str, token: str, budget: Budget
-    ) -> Membership:
+        self, service: ServiceClient, offer: dict[str, object], producer: str, setting: str, token: str, budget: Budget,
+        ticket: str,
+    ) -> Membership:  # fmt: skip
         """Store a new membership and the budget that is kept with it.
 
         If the device was in this campaign at this address before, its earlier settings are kept in ``past``, because
@@ -152,11 +166,13 @@ class Sharer:
         here = [each for each in before if each.address == service.address]  # another must not learn of it
         told = dict.fromkeys(past for each in here for past in (*each.past, each.setting))
         past = tuple(each for each in told if each in terms.menu and each != setting)
-        member = Membership(service.address, id, producer, setting, terms.terms_hash(), offer, token, past)
+        member = Membership(
+            service.address, id, producer, setting, terms.terms_hash(), offer, token, past, ticket=ticket
+        )
         write_budgets(self.state, {trust_of(CampaignLevel.of(terms, setting).law): budget})
         with self.state.memory() as memory:
             if any(each.left for each in before):  # kept, because its token still reads its rewards
-                earlier = (f"{id} before {producer}", id)
+                earlier = (f"{earlier_joins(id)}{producer}", id)
                 memory.execute("UPDATE campaigns SET id = ? WHERE id = ?", earlier)
                 memory.execute("UPDATE queue SET campaign = ? WHERE campaign = ?", earlier)
             self._write(memory, member)
@@ -180,10 +196,14 @@ class Sharer:
             raise OptionError(
                 f"the token is not of campaign {campaign}: name the campaign that it was given for", kind="token"
             )
-        setting = str(me["setting"])
-        check_cohort(CampaignTerms.read(found), consent)
+        setting, terms = str(me["setting"]), CampaignTerms.read(found)
+        check_cohort(terms, consent)
+        ticket = ""
+        if setting == terms.split_id:
+            check_services(service.address, found, self._service)
+            ticket = ticket_of(me, service.address)
         budget = self._agreed(service, found, setting, consent)
-        return self._enter(service, found, str(me["producer"]), setting, token, budget)
+        return self._enter(service, found, str(me["producer"]), setting, token, budget, ticket)
 
     def change(self, campaign: str, setting: str, budget: float | None = None) -> Membership:
         """Use another setting from now on; readings already reported keep their reports.
@@ -202,26 +222,52 @@ class Sharer:
             CampaignLevel.of(each.terms, each.setting) for each in self.memberships() if each.campaign != campaign
         ]
         kept = self._budget(level, others, budget, self.readings_seen())
-        self._service(member.address).ask("PATCH", "/v1/me", member.token, {"setting": setting})
+        splits = setting == member.terms.split_id
+        if splits:
+            check_services(member.address, dict(member.offer), self._service)
+        me = self._service(member.address).ask("PATCH", "/v1/me", member.token, {"setting": setting})
+        ticket = ticket_of(me, member.address) if splits else member.ticket
         past = tuple(dict.fromkeys((*member.past, member.setting)))
-        changed = replace(member, setting=setting, past=tuple(each for each in past if each != setting))
+        past = tuple(each for each in past if each != setting)
+        changed = replace(member, setting=setting, past=past, ticket=ticket)
         write_budgets(self.state, {trust_of(level.law): kept})
         with self.state.memory() as memory:
             self._write(memory, changed)
         return changed
 
     def leave(self, campaign: str) -> Membership:
-        """Leave a campaign: the service withdraws reports of open periods, and queued reports are deleted."""
+        """Leave a campaign: the service withdraws reports of open periods, and queued reports are deleted.
+
+        A helper withdraws this device's shares too. If it does not answer, the membership is ``withdrawing``, and each
+        `send` asks it again. Split totals that were queued count as reported, because a share may have arrived.
+        """
         member = self.member(campaign)
         self._service(member.address).ask("DELETE", "/v1/me", member.token)
-        left = replace(member, left=True)
+        left = replace(member, left=True, withdrawing=bool(member.ticket))
         with self.state.memory() as memory:
+            memory.execute(
+                "DELETE FROM shares WHERE number IN (SELECT number FROM queue WHERE campaign = ?)", (member.campaign,)
+            )
+            memory.execute(
+                "UPDATE queue SET outcome = 'withdrawn' WHERE campaign = ? AND outcome IS NULL AND setting = ?",
+                (member.campaign, member.terms.split_id),
+            )
             memory.execute("DELETE FROM queue WHERE campaign = ? AND outcome IS NULL", (member.campaign,))
             memory.execute("DELETE FROM gathered WHERE campaign = ?", (member.campaign,))
             self._write(memory, left)
         self.state.wipe()
         self.erase_keys()
-        return left
+        with suppress(HalfmaskError):
+            self.withdraw_shares(campaign)
+        return next(each for each in self.memberships(left=True) if each.token == member.token)
+
+    def withdraw_shares(self, campaign: str | None = None) -> None:
+        """Ask helpers to withdraw the shares of a campaign that was left, or of all, if they have not done it yet."""
+        for each in self.memberships(left=True):
+            if each.withdrawing and campaign in (None, each.campaign):
+                self._service(each.helper).ask("DELETE", each.helper_path, each.ticket)
+                with self.state.memory() as memory:
+                    self._write(memory, replace(each, withdrawing=False))
 
     def memberships(self, *, left: bool = False) -> list[Membership]:
         """Return the campaigns this device is in; with ``left``, also those it has left."""
@@ -294,9 +340,14 @@ class Sharer:
         for each in self._totals():
             each.mask_ended(self._now, notes, partial=partial)
         sent.notes += notes
+        try:
+            self.withdraw_shares()
+        except HalfmaskError as error:
+            sent.notes.append(str(error))
         for member in members:
+            helper = self._service(member.helper) if member.ticket else None
             try:
-                CampaignSender(self.state, self._service(member.address), member, sent, self._now).send()
+                CampaignSender(self.state, self._service(member.address), member, sent, self._now, helper).send()
             except HalfmaskError as error:
                 failed.append(error)
         self.erase_keys()

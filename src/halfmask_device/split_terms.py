@@ -85,6 +85,11 @@ class SplitTerms:
         low, high = Lattice(**self.lattice).ends
         return high - low
 
+    @property
+    def lowest(self) -> int:
+        """Return the lattice's low end in steps, which the measurement 0 stands for."""
+        return Lattice(**self.lattice).ends[0]
+
     @cached_property
     def prio3(self) -> Prio3:
         """Return what cuts and verifies this campaign's reports."""

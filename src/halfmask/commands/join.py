@@ -13,6 +13,7 @@ from halfmask_device.level_epsilon import CampaignLevel
 from halfmask_device.membership import Membership, levels
 from halfmask_device.protocol import CampaignTerms
 from halfmask_device.setting import TOTAL, DeviceSetting
+from halfmask_device.split_services import trust_words
 
 
 class Join(OfDevice):
@@ -89,11 +90,15 @@ def main(options: Join) -> None:
     if not DeviceSetting.parse(terms.menu[member.setting]).parameters:  # only `none` takes no parameters
         what = "totals" if totals else "readings"
         note(f"setting {member.setting} is 'none': {what} are sent as they are, without a mask")
+    if member.splits:
+        for words in trust_words(member.split_terms):
+            note(words)
     if totals:
         period = terms.period.replace("_", " ")
+        made = "cut into two shares" if member.splits else "masked as one number"
         note(
             f"one report per {period}: its readings are kept on this device until the {period} has ended, added up, "
-            "masked as one number and erased"
+            f"{made} and erased"
         )
     sharer = Sharer(options.state, create=False)
     level, seen = CampaignLevel.of(terms, member.setting), sharer.readings_seen()

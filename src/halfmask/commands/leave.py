@@ -1,6 +1,7 @@
 """``halfmask leave``: leave a campaign from a producer's own device."""
 
 from halfmask.commands._options import command
+from halfmask.commands._printing import note
 from halfmask.commands._shared_options import OfDevice
 from halfmask_device.membership import Membership
 
@@ -30,3 +31,7 @@ def main(options: Leave) -> None:
     """Leave a campaign: reports of open periods are withdrawn, earned rewards stay."""
     member = leave(options)
     print(f"left campaign {member.campaign}; reports of periods that are still open are withdrawn")
+    if member.withdrawing:
+        note(
+            f"{member.helper} does not answer, and still has its shares: 'halfmask send' asks it again to withdraw them"
+        )

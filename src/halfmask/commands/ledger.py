@@ -51,9 +51,10 @@ class LedgerOptions(OfDevice):
 
 @dataclass(frozen=True)
 class Spent:
-    """The ledger of a device, and its budgets: of what it masks alone, and of what is split between services."""
+    """The ledgers of a device, and its budgets: of what it masks alone, and of what is split between services."""
 
     account: Ledger
+    split: Ledger
     budgets: dict[Trust, Budget]
 
 
@@ -67,7 +68,9 @@ def ledger(options: LedgerOptions) -> Spent:
         write_budgets(state, dict.fromkeys(KINDS, budget))
     if options.forget_before is not None:
         state.forget_before(options.forget_before)
-    return Spent(read_ledger(state, options.change or "1", options.delta), read_budgets(state))
+    kinds: tuple[Trust, Trust] = ("local", "split")
+    account, split = (read_ledger(state, options.change or "1", options.delta, trust) for trust in kinds)
+    return Spent(account, split, read_budgets(state))
 
 
 SHOWN = 10
@@ -83,19 +86,27 @@ def main(options: LedgerOptions) -> None:
         f"one reading (delta {account.delta:g}), and per unit of change in every reading (delta 0); whole range: for a "
         f"change of every reading by anything within its range (delta {account.delta:g}):"
     )
-    entries = [each for kind in (account.days, account.weeks, account.months) for each in kind[-SHOWN:]]
-    heads = ["window", "reports", "revised", "epsilon", "one reading", "pure, per unit", "whole range"]
-    print_rows([heads, *map(_cells, [*entries, account.total])])
+    print_rows([HEADS, *_rows(account)])
+    if spent.split.total.reports:
+        print_rows([HEADS, *_rows(spent.split)], "split between two services: against everyone but the two together")
     for trust, budget in spent.budgets.items():
         if budget.kept:
             note(f"budget of {KINDS[trust]}: {budget.words()}; then: {budget.then}")
-    if account.total.totals:
+    if totals := account.total.totals + spent.split.total.totals:
         note(
-            f"{account.total.totals} report(s) are of totals: for 'every reading' read the period's total, which may "
+            f"{totals} report(s) are of totals: for 'every reading' read the period's total, which may "
             "change by anything within its range; a change of one reading changes it by as much; each counts on the "
             "day its period begins"
         )
     note("bounds add up Renyi divergences or pure epsilons; they count what this folder remembers")
+
+
+HEADS = ["window", "reports", "revised", "epsilon", "one reading", "pure, per unit", "whole range"]
+
+
+def _rows(account: Ledger) -> list[list[str]]:
+    entries = [each for kind in (account.days, account.weeks, account.months) for each in kind[-SHOWN:]]
+    return [_cells(each) for each in (*entries, account.total)]
 
 
 def _cells(entry: Entry) -> list[str]:

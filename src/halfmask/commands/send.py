@@ -44,6 +44,7 @@ class Send(OfDevice, Tells):
         In campaigns of totals, report a period's total also if fewer than 90 % of its readings are there.
     mqtt
         Send the reports by this broker, mqtt://PRODUCER:PASSWORD@HOST:PORT or mqtts://; each waits for its receipt.
+        Shares of split totals always go by HTTP.
     """
 
     source: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = field(default=None, kw_only=False)
@@ -215,6 +216,7 @@ WORDS = {
     "late": "too late for the total of their period, which was reported",
     "partial": "not reported, since too few readings of the period came",
     "masking": "not masked yet",
+    "withdrawn": "withdrawn when the campaign was left",
     "waiting": "waiting for a receipt",
 }
 """What the codes of refusals and receipts mean, as they are printed."""

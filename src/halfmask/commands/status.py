@@ -79,6 +79,10 @@ def main(options: Status) -> None:
     for each in found:
         member, left = each.member, " (left)" if each.member.left else ""
         print(f"{member.campaign}{left} at {member.address}: setting {member.setting}, {member.offer.get('name')}")
+        if member.splits:
+            print(f"  totals are split between {member.address} and {member.helper}, which must not work together")
+        if member.withdrawing:
+            print(f"  {member.helper} has not withdrawn its shares yet: 'halfmask send' asks it again")
         for outcome, (reports, reward) in each.counts.items():
             print(f"  {counted({outcome: reports})}; {money(reward, str(member.offer.get('currency', '')))}")
         for period in each.gathered:

@@ -95,6 +95,8 @@ class Broker:
 class MqttTransport:
     """A transport for a device: reports go by MQTT and are answered by their receipt. All else goes by ``http``.
 
+    That includes reports that are shares of split totals, because a broker would be a third party that sees them.
+
     ``producers``  maps the device's tokens to its producers' ids
 
     Raise OSError if no receipt comes within the timeout, as if nobody had answered: the device sends again later.
@@ -137,8 +139,10 @@ class MqttTransport:
         producer = self.producers.get(token)
         if producer is None or urlsplit(address).path != "/v1/reports":
             return self.http(method, address, headers, body)
-        own = token_hex(8)
-        message = json.dumps({"id": own, "token": token} | json.loads(body or b"{}"), separators=(",", ":"))
+        own, plain = token_hex(8), json.loads(body or b"{}")
+        if any("share" in report for report in plain["reports"]):
+            return self.http(method, address, headers, body)
+        message = json.dumps({"id": own, "token": token} | plain, separators=(",", ":"))
         if not self._ready.wait(self.timeout):
             raise OSError("the broker does not answer")
         self._receipts[own] = {}
