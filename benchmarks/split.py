@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable
 
-from halfmask.service.split import BatchVerifier, valid_reports
+from halfmask.service.split.batch_verification import BatchVerifier, valid_reports
 from halfmask_device.prio3 import Prio3, SumCircuit
 
 MAXIMUM = 999_999

@@ -51,13 +51,14 @@ class ServiceError(RunError):
 
     ``status``  HTTP status
     ``said``    the service's error code
+    ``answer``  the JSON object of the answer
     """
 
     code = "service"
 
-    def __init__(self, status: int, said: str, message: str) -> None:
+    def __init__(self, status: int, said: str, message: str, answer: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
-        self.status, self.said = status, said
+        self.status, self.said, self.answer = status, said, answer or {}
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,8 @@ class ServiceClient:
         error = plain.get("error") if isinstance(plain, dict) else None
         error = error if isinstance(error, dict) else {}
         said, words = str(error.get("code", ""))[:80], str(error.get("message", "no reason given"))[:300]
-        raise ServiceError(status, said, f"{self.address} answered {status} {said}: {words}")
+        body = plain if isinstance(plain, dict) else None
+        raise ServiceError(status, said, f"{self.address} answered {status} {said}: {words}", body)
 
     def _pause(self, attempt: int) -> float:
         """Return a random time between half of the current pause and all of it, so that devices retry apart."""

@@ -11,7 +11,9 @@ from halfmask.service.http import event_stream
 from halfmask.service.http.routes import ROUTES, Route
 from halfmask.service.rate_limits import Limits
 from halfmask.service.request import digest
+from halfmask.service.split.split_options import SplitOptions
 from halfmask.service.storage.period_rows import KnownRow
+from tests.service.split_pair import HELPER, split_request
 from tests.service.world import CAMPAIGN, World, running, sqlite_url
 
 ROLES = ("consumer", "operator", "producer", "node", "peer")
@@ -26,6 +28,9 @@ BODIES: dict[str, Any] = {
     "add_node": {"name": "n"},
     "put_cells": {"version": 1, "periods": {}},
     "exchange": {"open": [], "cells": {}},
+    "add_split": split_request(),
+    "verify": {"reports": [{"report": "0" * 32, "verifier": ""}]},
+    "give_sum": {"reports": []},
 }
 PEER = "fedcba9876543210"
 OTHERS = [
@@ -59,6 +64,8 @@ class Cast:
             "node": node["token"],
             "peer": "p" * 43,
         }
+        world.service.split = SplitOptions(HELPER)
+        held = world.ok("POST", "/v1/split", made["token"], split_request(campaign))["campaign"]
         with world.store.transaction() as tx:
             if not tx.has_role("peer"):
                 tx.add_token(digest(self.tokens["peer"]), "peer", 0, 0, None)
@@ -71,6 +78,7 @@ class Cast:
             "consumer": made["consumer"],
             "node": node["node"],
             "entry": entry["entry"],
+            "h": held,
         }
 
     def path(self, route: Route, **changed: str) -> str:

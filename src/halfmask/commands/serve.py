@@ -54,6 +54,12 @@ class Serve(OfService, Tells):
         Take no campaign that offers a setting without noise.
     refuse_live
         Take no campaign that shows open periods.
+    helper
+        The address of a service that may help with split sums of this one's campaigns; may be repeated.
+    public_url
+        The address under which devices and the other service of split sums reach this one.
+    most_epsilon
+        Help only with split sums that protect a whole total with at most this epsilon.
     cors
         An origin whose pages may ask from a browser, such as https://meters.example.org; may be repeated.
     access_log
@@ -85,6 +91,9 @@ class Serve(OfService, Tells):
     least_producers: Whole = 1
     refuse_open: Flag = False
     refuse_live: Flag = False
+    helper: Annotated[tuple[str, ...], Several] = ()
+    public_url: str | None = None
+    most_epsilon: float = 10.0
     cors: Annotated[tuple[str, ...], Several] = ()
     access_log: Flag = False
     retain_days: Whole = 0
@@ -155,6 +164,9 @@ def serve(options: Serve) -> str | None:
         least_producers=options.least_producers,
         refuse_open=options.refuse_open,
         refuse_live=options.refuse_live,
+        helpers=tuple(options.helper),
+        public_url=options.public_url,
+        most_epsilon=options.most_epsilon,
         origins=tuple(options.cors),
         access_log=options.access_log,
         retain_days=options.retain_days,

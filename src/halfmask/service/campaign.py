@@ -13,13 +13,14 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 from zoneinfo import available_timezones
 
-from halfmask.errors import SettingError
+from halfmask.errors import OptionError, SettingError
 from halfmask.service.refusal import unfit
+from halfmask.service.split.split_options import plain_address
 from halfmask.service.storage.campaign_rows import UPSTREAM
 from halfmask_device.campaign_calendar import KINDS, Calendar, Span
 from halfmask_device.instants import DAY, MINUTE, Instant, parse_instant
 from halfmask_device.lattice import Lattice
-from halfmask_device.protocol import CampaignTerms, MessageError
+from halfmask_device.protocol import CampaignTerms, MessageError, is_split
 from halfmask_device.setting import FURTHEST, READING, TOTAL, DeviceSetting, law
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ DEFAULTS: dict[str, Any] = {
     "live": False,
     "clock_skew_minutes": 5,
     "every_minutes": None,
+    "split": None,
 }
 REQUIRED = ("name", "purpose", "unit", "lattice", "begins", "ends", "menu")
 JOIN = ("open", "invitation")
@@ -156,6 +158,11 @@ class Campaign:
         """Return whether producers report the totals of their periods, and not their readings."""
         return bool(self.terms.get("release", READING) == TOTAL)
 
+    @cached_property
+    def split_id(self) -> str | None:
+        """Return the id of the setting that splits totals between two services; None if the menu has none."""
+        return next((each["id"] for each in self.terms["menu"]["settings"] if is_split(each["setting"])), None)
+
     @property
     def shared(self) -> bool:
         """Return whether this node sends its cells to other nodes."""
@@ -218,6 +225,7 @@ def check_campaign(plain: Any) -> dict[str, Any]:
         _check_totals(terms)
     if isinstance(made := plain["menu"].get("provenance"), dict) and "own" in made:
         raise unfit("menu", "menu holds figures that were computed from readings: offer the published menu")
+    terms["split"] = _check_split(terms["split"], int(terms["grace_minutes"] or 0))
     terms["rewards"] = check_rewards(terms["rewards"], ids)
     check_whole(terms["budget"], "budget", 0, MOST_MONEY)
     if terms["join"] not in JOIN:
@@ -294,6 +302,20 @@ def _check_totals(terms: dict[str, Any]) -> None:
     for name in ("begins", "ends"):
         if not calendar.begins_at(_instant(terms, name)):
             raise unfit(name, f"{name} must be the first instant of a {terms['period']} in {terms['time_zone']}")
+
+
+def _check_split(split: Any, grace: int) -> dict[str, Any] | None:
+    """Return what is published of a campaign's helper: its address, and how long to wait for it. The token is not."""
+    if split is None:
+        return None
+    if not isinstance(split, dict) or split.keys() - {"helper", "token", "wait_minutes"}:
+        raise unfit("split", "split must be an object with helper, token and, if wanted, wait_minutes")
+    try:
+        helper = plain_address(check_text(split.get("helper"), "split.helper", 200), "helper")
+    except OptionError as error:
+        raise unfit("split.helper", error.message) from None
+    wait = check_whole(split.get("wait_minutes", grace), "split.wait_minutes", 0, LONGEST_GRACE)
+    return {"helper": helper, "wait_minutes": wait}
 
 
 def _check_menu(read: CampaignTerms) -> set[str]:

@@ -6,12 +6,15 @@ than the last version if the clock has not advanced. So versions grow across res
 restored from an older copy.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from halfmask.service.campaign import Campaign
 from halfmask.service.cells import Cells, count_reports, merge, plain_cells, read
 from halfmask.service.estimates import period_entry, withheld_entry
 from halfmask.service.refusal import Refusal, not_found, unfit
+from halfmask.service.split.leading import start_closing
+from halfmask.service.split.split_part import SplitPart, combined_entry
 from halfmask.service.storage.period_rows import ClosedRow, KnownRow
 from halfmask.service.storage.sql_store import Transaction
 from halfmask.service.storage.tables import Plain
@@ -23,6 +26,7 @@ OWN = ""
 """The name under which a node's own cells are in its own database."""
 FEW, MANY = 50, 2000
 """Most periods that one transaction writes: FEW with reports, MANY if nobody reported in any of them."""
+NO_PARTS: Mapping[str, SplitPart] = MappingProxyType({})
 Noted = tuple[Span, Cells, bool]
 """A period, the node's own cells of it, and whether they are final."""
 
@@ -90,7 +94,12 @@ def shut(tx: Transaction, campaign: Campaign, spans: Iterable[Span]) -> set[str]
     closed = tx.closed_keys(campaign.key, keys)
     if campaign.peered:
         closed |= {row.period for row in tx.known(campaign.key, keys) if row.node == OWN and row.final}
-    return closed
+    return closed | closing_keys(tx, campaign)
+
+
+def closing_keys(tx: Transaction, campaign: Campaign) -> set[str]:
+    """Return the periods that wait for the helper's sum."""
+    return {row.period for row in tx.closing(campaign.key)} if campaign.split_id else set()
 
 
 def changed_cells(
@@ -134,21 +143,28 @@ def note_last(tx: Transaction, campaign: Campaign, noted: Sequence[Noted], now: 
     note(tx, campaign, [*again, *(each for each in noted if not each[2])], now)
 
 
-def close_all(tx: Transaction, campaign: Campaign, spans: Sequence[Span], now: Instant) -> None:
+def close_all(
+    tx: Transaction, campaign: Campaign, spans: Sequence[Span], now: Instant, parts: Mapping[str, SplitPart] = NO_PARTS
+) -> None:
     """Close periods in order, except those that are closed already.
 
-    Their reports and the nodes' last cells are added up once, and never again.
+    Their reports and the nodes' last cells are added up once, and never again. A period that has split reports waits
+    for its split part, which ``parts`` has by period.
     """
     tx.lock(campaign.key)
     closed = tx.closed_keys(campaign.key, [span.key for span in spans])
     new = [span for span in spans if span.key not in closed]
+    new = start_closing(tx, campaign, new, now)
     own = list(all_own_cells(tx, campaign, new))
     if campaign.shared:
         note(tx, campaign, [(span, cells, True) for span, cells in zip(new, own, strict=True)], now)
     peers, rows = others(tx, campaign, new), list[ClosedRow]()
     for span, cells in zip(new, own, strict=True):
         total = merge([cells, peers.get(span.key, {})])
-        entry = period_entry(campaign, span.key, "closed", total)
+        if campaign.split_id:
+            entry = combined_entry(campaign, span.key, total, parts.get(span.key, SplitPart()))
+        else:
+            entry = period_entry(campaign, span.key, "closed", total)
         rows.append(ClosedRow(span.key, span.begins, now, plain_cells(total), entry))
         if cells and not campaign.keeps:
             tx.remove_reports(campaign.key, span.begins, span.ends)
@@ -172,6 +188,8 @@ def close_on_request(tx: Transaction, campaign: Campaign, key: str, now: Instant
     if campaign.peered and not tx.closed_keys(campaign.key, [key]):
         raise Refusal(409, "peers", "peers close their periods together, some time after the deadline", "period")
     close_all(tx, campaign, [span], now)
+    if key in closing_keys(tx, campaign):
+        return withheld_entry(key, "closing", "closing")
     entry: Plain = tx.closed(campaign.key, span.begins, span.begins)[key].entry
     return entry
 
@@ -184,7 +202,7 @@ def due(tx: Transaction, campaign: Campaign, now: Instant, since: Instant | None
     out until their cells are final.
     """
     past = [span for span in campaign.spans(now - campaign.grace, since) if now >= campaign.deadline(span)]
-    closed = tx.closed_keys(campaign.key, [span.key for span in past])
+    closed = tx.closed_keys(campaign.key, [span.key for span in past]) | closing_keys(tx, campaign)
     still = [span for span in past if span.key not in closed]
     settled = still[0].begins if still else past[-1].ends if past else since or campaign.begins
     return agreed(tx, campaign, still), settled
@@ -208,10 +226,13 @@ def periods(tx: Transaction, campaign: Campaign, spans: list[Span]) -> list[Plai
     """Return periods as the consumer sees them. Periods past their deadline must have been closed before."""
     closed = closed_of(tx, campaign, spans)
     snapshots = tx.snapshots(campaign.key) if campaign.live else {}
+    closing = closing_keys(tx, campaign)
     entries = []
     for span in spans:
         if span.key in closed:
             entries.append(closed[span.key].entry)
+        elif span.key in closing:
+            entries.append(withheld_entry(span.key, "closing", "closing"))
         elif span.key in snapshots:
             entries.append(snapshots[span.key].entry)
         else:

@@ -11,6 +11,7 @@ from halfmask.service.estimates import parse_question
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
 from halfmask.service.report_decisions import book_reversal
 from halfmask.service.request import Call, Request, new_name, parse_json
+from halfmask.service.split.leading import check_split_offer, lead, public_split
 from halfmask.service.storage.campaign_rows import UPSTREAM, EntryRow
 from halfmask.service.storage.sql_store import Transaction
 from halfmask.service.storage.tables import Plain
@@ -33,9 +34,13 @@ def read_campaign(request: Request) -> dict[str, Any]:
 def add_campaign(call: Call) -> Plain:
     terms = read_campaign(call.request)
     call.service.floors.check(terms)
+    sent = call.body()
+    check_split_offer(call, sent, terms)
     public = new_name()
     key = call.tx.add_campaign(public, call.subject, terms, call.now)
     call.tx.put_schedule(key, ALWAYS, terms["rewards"])
+    if terms["split"] is not None:
+        lead(call, key, public, terms, sent["split"]["token"])
     return {"campaign": public}
 
 
@@ -54,6 +59,10 @@ def mirror(tx: Transaction, offer: Mapping[str, Any], consumer: int, now: int, s
         if (found.consumer == UPSTREAM) != (consumer == UPSTREAM):
             raise Refusal(409, "own_campaign", "the campaign is in this database in another way: take a new one")
         return found.key
+    if offer.get("split") is not None:
+        raise unfit(
+            "split", "a campaign with a split setting has no gateways and peers: devices reach both its services"
+        )
     plain = {name: value for name, value in offer.items() if name not in _BESIDE}
     grace = check_whole(plain.get("grace_minutes"), "grace_minutes", 0, 10**6) - sooner
     terms = check_campaign(plain | {"rewards": {}, "budget": 0, "grace_minutes": max(grace, 0)})
@@ -84,7 +93,7 @@ def offer_of(tx: Transaction, campaign: Campaign) -> Plain:
         for begins, rewards in tx.schedule(campaign.key)
         if begins != ALWAYS
     ]
-    return {"campaign": campaign.public, **campaign.terms, "later_rewards": later}
+    return {"campaign": campaign.public, **campaign.terms, "later_rewards": later, **public_split(tx, campaign)}
 
 
 def put_rewards(call: Call) -> Plain:

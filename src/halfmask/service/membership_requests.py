@@ -7,6 +7,7 @@ from halfmask.service.campaign import Campaign, check_text, check_whole
 from halfmask.service.campaign_periods import shut
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
 from halfmask.service.request import Call, digest, new_name
+from halfmask.service.split.leading import ready, ticket, withdraw_split
 from halfmask.service.storage.identity_rows import ProducerRow, Role
 from halfmask.service.storage.tables import Plain
 from halfmask_device.instants import DAY, Instant, instant_text, parse_instant
@@ -67,6 +68,7 @@ def join(call: Call) -> Plain:
     setting = _setting(campaign, body)
     if call.now >= campaign.ends + campaign.grace:
         raise Refusal(409, "ended", "this campaign has ended, and its last period is closed: nothing can be reported")
+    ready(call.tx, campaign)
     invitation = body.get("invitation")
     if invitation is None and campaign.terms["join"] == "invitation":
         raise Refusal(403, "invitation_needed", "this campaign takes producers by invitation alone", "invitation")
@@ -78,7 +80,8 @@ def join(call: Call) -> Plain:
         raise Refusal(403, "invitation_unknown", "this invitation is unknown, or was used before", "invitation")
     # last: joins without an invitation must not use up those of the invited
     call.service.joins.take(campaign.key, "this join was not made")
-    return {"producer": public, "token": call.issue("producer", key)}
+    made = {"producer": public, "token": call.issue("producer", key)}
+    return made | ticket(call.tx, campaign, call.tx.producer(key))
 
 
 def show_me(call: Call) -> Plain:
@@ -112,6 +115,7 @@ def leave(call: Call) -> Plain:
             withdrawn += count
             if count and campaign.live:
                 snapshots.withdrew(call.tx, campaign, span, producer.key)
+    withdrawn += withdraw_split(call.tx, campaign, producer.key)
     return _state(call, producer._replace(left=call.now)) | {"withdrawn": withdrawn}
 
 
@@ -127,6 +131,7 @@ def _state(call: Call, producer: ProducerRow) -> Plain:
         "left": None if producer.left is None else instant_text(producer.left),
         "earned": earned,
         "currency": campaign.terms["currency"],
+        **ticket(call.tx, campaign, producer),
     }
 
 

@@ -112,7 +112,10 @@ class Intake:
         now = self.service.clock()
         self.service.requests.take(token, "this message and its reports were not taken")
         await run_in_threadpool(self.service.store.read, lambda tx: _check_topic(tx, producer, token))
-        return await self.writer.submit(parse_post(raw, token, now))
+        post = parse_post(raw, token, now)
+        if any(isinstance(value, tuple) for value in post.steps):
+            raise Refusal(422, "http_only", "split reports are sent by HTTP alone, to both services", "share")
+        return await self.writer.submit(post)
 
 
 def _check_topic(tx: Transaction, producer: str, token: str) -> None:

@@ -10,6 +10,7 @@ from halfmask.service import snapshots
 from halfmask.service.campaign import Campaign
 from halfmask.service.campaign_periods import shut
 from halfmask.service.refusal import Refusal, forbidden, unauthenticated
+from halfmask.service.split.leader_intake import LeaderIntake
 from halfmask.service.storage.campaign_rows import EntryRow
 from halfmask.service.storage.identity_rows import Identity, Role
 from halfmask.service.storage.report_rows import ReportTuple
@@ -18,6 +19,9 @@ from halfmask.service.storage.tables import Plain
 from halfmask_device.campaign_calendar import Span
 from halfmask_device.instants import Instant
 from halfmask_device.protocol import ReportResult, Status
+
+Value = int | tuple[str, bytes]
+"""What a report says: its steps, or the nonce and the leader's share of a split report."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class Post:
     token: str
     now: Instant
     times: Sequence[Instant | None] = ()
-    steps: Sequence[int] = ()
+    steps: Sequence[Value] = ()
     settings: Sequence[str] = ()
     refusal: Refusal | None = None
 
@@ -135,7 +139,8 @@ class _Batch:
         self.plausible, self.every = campaign.plausible, campaign.every
         self.totals, self.calendar = campaign.totals, campaign.calendar
         self.periods: dict[str, _Period] = {}
-        self.standing: dict[int, dict[Instant, tuple[int, str, int]]] = {}
+        self.standing: dict[int, dict[Instant, tuple[Value, str, int]]] = {}
+        self.split = LeaderIntake.of(tx, campaign)
         self.rows: list[ReportTuple] = []
         self.earned: list[tuple[int, int, str, Instant]] = []
 
@@ -147,7 +152,9 @@ class _Batch:
         for (_, post, who), found in zip(posts, seen, strict=True):
             own = asked.setdefault(who.subject, [])
             own += (time for time, each in zip(post.times, found, strict=True) if type(each) is _Period)  # type: ignore
-        self.standing = self.tx.standing(asked)
+        self.standing = {producer: dict(own) for producer, own in self.tx.standing(asked).items()}
+        if self.split is not None:
+            self.split.read(asked, self.standing, [value for _, post, _ in posts for value in post.steps])
         answers = [self._each(post, found, who.subject) for (_, post, who), found in zip(posts, seen, strict=True)]
         self._store()
         return answers
@@ -161,13 +168,17 @@ class _Batch:
                 span = self.calendar.span_of(first)  # type: ignore[arg-type]
                 if last < span.ends and not (self.every and any(self._off(time, span) for time in times)):  # type: ignore
                     return [self._period(span)] * len(times)
-        return [self._place(*each, post.now) for each in zip(times, post.settings, strict=True)]
+        return [self._place(*each, post.now) for each in zip(times, post.steps, post.settings, strict=True)]
 
-    def _place(self, time: Instant | None, setting: str, now: Instant) -> _Period | str:
+    def _place(self, time: Instant | None, value: Value, setting: str, now: Instant) -> _Period | str:
         if time is None or (self.totals and not self.calendar.begins_at(time)):
+            return "malformed"
+        if isinstance(value, tuple) and (self.split is None or not self.split.fits(value)):
             return "malformed"
         if setting not in self.plausible:
             return "unknown_setting"
+        if isinstance(value, tuple) != (setting == self.campaign.split_id):
+            return "malformed"
         if not self.begins <= time < self.ends:
             return "outside_campaign"
         span = self.calendar.span_of(time)
@@ -210,14 +221,19 @@ class _Batch:
                 answer = result("refused", "conflict")
             elif stands is not None:
                 answer = result("known", "budget_spent" if due and not stands[2] else None, stands[2])
-            elif not low <= steps <= high:
+            elif isinstance(steps, tuple) and self.split is not None and not self.split.free(steps):
+                answer = result("refused", "conflict")
+            elif isinstance(steps, int) and not low <= steps <= high:
                 answer = result("refused", "implausible")
             else:
                 reward = due if due <= self.room else 0
                 self.room -= reward
                 earned[period.span.key] += reward
                 own[time] = (steps, setting, reward)
-                self.rows.append((producer, time, steps, setting, reward))
+                if isinstance(steps, int):
+                    self.rows.append((producer, time, steps, setting, reward))
+                elif self.split is not None:
+                    self.split.take(producer, time, steps, reward)
                 period.producers.add(producer)
                 answer = result("accepted", "budget_spent" if due and not reward else None, reward)
             results.append(answer)
@@ -226,6 +242,8 @@ class _Batch:
 
     def _store(self) -> None:
         self.tx.add_reports(self.rows)
+        if self.split is not None:
+            self.split.store()
         names, campaign = secrets.token_hex(8 * len(self.earned)), self.campaign.key
         self.tx.add_entries(
             [
@@ -258,3 +276,9 @@ def book_reversal(tx: Transaction, entry: EntryRow, now: Instant) -> EntryRow:
     if not tx.spend(entry.campaign, row.amount):
         raise RuntimeError("the budget changed under a lock")
     return row
+
+
+def reverse_period(tx: Transaction, campaign: int, period: str, producers: Sequence[int], now: Instant) -> None:
+    """Take back all that some producers were to get for a period. The campaign must be locked."""
+    for entry in tx.entries_of(campaign, period, producers):
+        book_reversal(tx, entry, now)

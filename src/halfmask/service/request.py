@@ -108,6 +108,8 @@ class Call:
     who: Identity | None
     request: Request
     secrets: Secrets = field(default_factory=Secrets)
+    prepared: Any = None
+    """What the route's ``prepare`` returned."""
 
     @property
     def now(self) -> Instant:

@@ -31,6 +31,8 @@ from halfmask.service.rate_limits import Limits
 from halfmask.service.repeated_requests import SECRET
 from halfmask.service.request import issue, new_secret, system_clock
 from halfmask.service.service import Service
+from halfmask.service.split import split_closing
+from halfmask.service.split.split_options import MOST_EPSILON, SplitOptions, plain_address
 from halfmask.service.steady_clock import SteadyClock
 from halfmask.service.storage.databases import read_url
 from halfmask.service.storage.sql_store import open_store, prepare_database
@@ -70,12 +72,21 @@ class ServeOptions:
     access_log: bool = False
     retain_days: int = 0
     settle: float = 5
+    helpers: tuple[str, ...] = ()
+    public_url: str | None = None
+    most_epsilon: float = MOST_EPSILON
     counters: str | None = None
     """The folder in which worker processes count together."""
 
     @property
     def edge(self) -> EdgeOptions:
         return EdgeOptions(tuple(self.origins), self.access_log)
+
+    @property
+    def split(self) -> SplitOptions:
+        helpers = tuple(plain_address(each, "helper") for each in self.helpers)
+        own = plain_address(self.public_url, "public_url") if self.public_url else ""
+        return SplitOptions(own, helpers, self.most_epsilon)
 
     @property
     def floors(self) -> Floors:
@@ -95,6 +106,8 @@ class ServeOptions:
             found.append(peers.background_task(self.peers, self.peer_token))
         if self.mqtt is not None:
             found.append(mqtt_intake.background_task(self.mqtt))
+        if self.public_url is not None:
+            found.append(split_closing.background_task())
         return [*found, retention.background_task(self.retain_days)]
 
 
@@ -127,7 +140,8 @@ def make_service(options: ServeOptions) -> Service:
     limits = Limits(options.requests_per_second, options.joins_per_minute)
     counters = Counters(Path(options.counters)) if options.counters else None
     clock = SteadyClock(round(options.settle * MINUTE))
-    service = Service(open_store(options.db), clock, limits, floors=options.floors, counters=counters)
+    store = open_store(options.db)
+    service = Service(store, clock, limits, floors=options.floors, counters=counters, split=options.split)
     if options.peer_token is not None:
         peers.join_peers(service, options.peer_token)
     return service
@@ -222,6 +236,7 @@ def check_startable(options: ServeOptions) -> None:
         ServiceClient(options.upstream)
     for address in options.peers:
         ServiceClient(address)
+    options.split  # noqa: B018 - raises if an address is not one
     if options.mqtt is not None:
         Broker.parse(options.mqtt)
     if options.lake is not None and Path(options.lake).exists() and not os.access(options.lake, os.W_OK):

@@ -22,12 +22,15 @@ from halfmask.service.refusal import Refusal, not_found, unauthenticated
 from halfmask.service.repeated_requests import answer_once
 from halfmask.service.report_decisions import Post, Results, ingest, valid
 from halfmask.service.request import Call, Clock, Request, new_name, system_clock
+from halfmask.service.split.share_intake import SharePost, take_shares
+from halfmask.service.split.split_options import NO_SPLIT, SplitOptions
 from halfmask.service.steady_clock import SteadyClock
 from halfmask.service.storage.campaign_rows import UPSTREAM
 from halfmask.service.storage.identity_rows import Identity, Role
 from halfmask.service.storage.sql_store import Store, StoreConflictError, StoreFullError, StoreGoneError, Transaction
 from halfmask_device.campaign_calendar import Span
 from halfmask_device.instants import SECOND, Instant
+from halfmask_device.random_bits import Bits
 
 T = TypeVar("T")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
@@ -44,8 +47,12 @@ class Service:
         limits: Limits | None = None,
         floors: Floors = NO_FLOORS,
         counters: Counters | None = None,
+        split: SplitOptions = NO_SPLIT,
     ) -> None:
         self.store, self.clock, self.limits, self.floors = store, clock, limits or Limits(), floors
+        self.split = split
+        self.draws: Callable[[], Bits] = Bits.fresh
+        """The source of each draw of noise for a split sum. Tests set a fixed stream."""
         self.requests = Buckets("requests of one token", self.limits.requests_per_second, 1)
         self.joins = Buckets("joins of one campaign", self.limits.joins_per_minute, 60)
         self.counters = counters or Counters()
@@ -152,12 +159,19 @@ class Service:
             with suppress(StoreGoneError, StoreFullError), self.store.transaction() as writing:
                 writing.retire(token, replaced, now)
 
-    def answer(self, tx: Transaction, request: Request, roles: tuple[Role, ...], work: Callable[[Call], T]) -> T:
+    def answer(
+        self,
+        tx: Transaction,
+        request: Request,
+        roles: tuple[Role, ...],
+        work: Callable[[Call], T],
+        prepared: object = None,
+    ) -> T:
         """Do a route's work for a caller who may ask for it."""
         who = self.identify(tx, request, roles)
         if not all(map(_NAME.fullmatch, request.path.values())):  # such a name cannot be in a store
             raise not_found("path")
-        call = Call(self, tx, who, request)
+        call = Call(self, tx, who, request, prepared=prepared)
         return work(call) if request.key is None else answer_once(call, request.key, work)
 
     def due(self, now: Instant, key: int | str | None = None) -> list[tuple[Campaign, Sequence[Span]]]:
@@ -191,7 +205,10 @@ CONFLICTS = 4
 """How often jobs are tried again after the store gave them up in favour of another process."""
 
 Work = Callable[[Transaction], Any]
-Waiting = tuple["Post | Work", asyncio.AbstractEventLoop, "asyncio.Future[Any]"]
+Batched = (Post, SharePost)
+"""Jobs that are decided together in one transaction."""
+Job = Post | SharePost | Work
+Waiting = tuple[Job, asyncio.AbstractEventLoop, "asyncio.Future[Any]"]
 
 
 class Writer:
@@ -224,7 +241,7 @@ class Writer:
             self._wake.notify()
         self._thread.join()
 
-    async def submit(self, job: "Post | Work") -> Any:
+    async def submit(self, job: Job) -> Any:
         """Return the job's result once it is on disk. Raise its refusal if it is refused."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
@@ -237,7 +254,7 @@ class Writer:
             self._wake.notify()
         return await future
 
-    def _let_in(self, job: "Post | Work") -> None:
+    def _let_in(self, job: Job) -> None:
         """Count a job among those that wait, or refuse it if too many do."""
         number = len(job.times) if isinstance(job, Post) else 0
         if isinstance(job, Post) and self._reports[job.token] + number > MOST_OF_ONE:
@@ -287,7 +304,7 @@ class Writer:
             del self._reports[post.token]
         return number
 
-    def _write(self, jobs: Sequence["Post | Work"]) -> list[Any]:
+    def _write(self, jobs: Sequence[Job]) -> list[Any]:
         """Return each job's result or error. After a bug each job is tried alone, so that only the faulty one fails."""
         try:
             for _ in range(CONFLICTS):
@@ -302,21 +319,23 @@ class Writer:
             log.exception("a job of the writer failed", extra={"kind": type(error).__name__})
             return [error]
 
-    def _commit(self, jobs: Sequence["Post | Work"]) -> list[Any]:
+    def _commit(self, jobs: Sequence[Job]) -> list[Any]:
         if not self.service.store.has_room():
             return [StoreFullError()] * len(jobs)
         results: list[Any] = [None] * len(jobs)
         posts = [(place, job) for place, job in enumerate(jobs) if isinstance(job, Post)]
+        shares = [(place, job) for place, job in enumerate(jobs) if isinstance(job, SharePost)]
         try:
             with self.service.store.transaction() as tx:
                 for place, job in enumerate(jobs):
-                    if not isinstance(job, Post):
+                    if not isinstance(job, Batched):
                         results[place] = self._alone(tx, job)
-                if posts:
-                    for (place, _), answer in zip(
-                        posts, self.service.accept(tx, [post for _, post in posts]), strict=True
-                    ):
-                        results[place] = answer
+                answers = self.service.accept(tx, [post for _, post in posts]) if posts else []
+                for (place, _), answer in zip(posts, answers, strict=True):
+                    results[place] = answer
+                taken = take_shares(tx, [post for _, post in shares], self.service.count) if shares else []
+                for (place, _), decided in zip(shares, taken, strict=True):
+                    results[place] = decided
         except BaseException:
             self.service.undone()
             raise

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -24,18 +25,29 @@ from halfmask.service.background_tasks import BackgroundTask, repeated
 from halfmask.service.campaign_periods import close_all
 from halfmask.service.http.event_stream import make_stream
 from halfmask.service.http.prometheus import Metrics
-from halfmask.service.http.read_request import PATH, headers_of, parse_post, read_body, read_request, token_of
+from halfmask.service.http.read_request import (
+    PATH,
+    bearer_of,
+    headers_of,
+    parse_post,
+    read_body,
+    read_request,
+    token_of,
+)
 from halfmask.service.http.readiness import Readiness, alive
-from halfmask.service.http.routes import REPORTS, ROUTES, Route
+from halfmask.service.http.routes import REPORTS, ROUTES, SHARES, Route
 from halfmask.service.refusal import Refusal, unauthenticated
 from halfmask.service.request import Call, Request
 from halfmask.service.service import Service, Writer
+from halfmask.service.split.share_intake import SharePost
 from halfmask.service.storage.sql_store import Transaction
 from halfmask.service.storage.tables import Plain
 
 log = logging.getLogger("halfmask.service")
 CLOSE_EVERY = 5.0
 """Seconds between two checks for periods that are past their deadline."""
+SHARES_PATH = "/v1/split/{h}/shares"
+SHARES_OF = re.compile(r"/v1/split/(?P<h>[A-Za-z0-9_-]{1,64})/shares", re.ASCII)
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 HEADERS = ("Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID")
 """Headers of the protocol, which pages of an allowed origin may send."""
@@ -59,13 +71,14 @@ NO_EDGE = EdgeOptions()
 
 
 class Application(FastAPI):
-    """FastAPI that counts requests for the operator, and answers `POST /v1/reports` before FastAPI's layers.
+    """FastAPI that counts requests for the operator, and answers posts of reports and shares before FastAPI's layers.
 
     These layers cost more than a report does. Requests are counted by method, route and status. Their paths are not
     kept, because a path may hold anything.
     """
 
     reports: Endpoint
+    shares: Endpoint
     metrics: Metrics
     edge: EdgeOptions
     cross_origin: Callable[[Any, Any, Any], Awaitable[None]] | None = None
@@ -86,24 +99,34 @@ class Application(FastAPI):
                 status = message["status"]
             await send(message)
 
-        at_once = scope["path"] == PATH and scope["method"] == "POST"
+        path, endpoint = self._at_once(scope)
         try:
-            if at_once:
-                await self._answer(scope, receive, noting)
+            if endpoint is not None:
+                await self._answer(endpoint, scope, receive, noting)
             else:
                 await super().__call__(scope, receive, noting)
         finally:
-            route = PATH if at_once else getattr(scope.get("route"), "path", None)
+            route = path or getattr(scope.get("route"), "path", None)
             method, seconds = scope["method"] if route else "any", time.perf_counter() - began
             self.metrics.note(method, route or "none", status, seconds)
             if self.edge.access_log:
                 said = {"method": method, "route": route or "none", "status": status, "seconds": round(seconds, 6)}
                 log.info("request", extra=said)
 
-    async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer a post of reports."""
+    def _at_once(self, scope: Any) -> tuple[str, Endpoint | None]:
+        """Return path and endpoint of a request that passes FastAPI's layers by; nothing for any other."""
+        if scope["method"] == "POST" and scope["path"] == PATH:
+            return PATH, self.reports
+        found = SHARES_OF.fullmatch(scope["path"]) if scope["method"] == "POST" else None
+        if found is None:
+            return "", None
+        scope["path_params"] = found.groupdict()
+        return SHARES_PATH, self.shares
+
+    async def _answer(self, endpoint: Endpoint, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a post of reports or shares."""
         try:
-            answer = await self.reports(HttpRequest(scope, receive))
+            answer = await endpoint(HttpRequest(scope, receive))
         except Exception as error:
             answer = _answer_to(error)
         await answer(scope, receive, send)
@@ -140,6 +163,7 @@ def create_app(
     )
     app.state.service, app.state.writer = service, writer
     app.metrics, app.reports, app.edge = Metrics(service, writer), _reports(service, writer), edge
+    app.shares = _shares(service, writer)
     if edge.origins:
         app.cross_origin = CORSMiddleware(
             app.counted, allow_origins=edge.origins, allow_methods=METHODS, allow_headers=HEADERS,
@@ -163,6 +187,15 @@ def create_app(
     app.add_api_route("/ready", readiness.endpoint, methods=["GET"], response_class=Response)
     described = _described(PATH, REPORTS)
     app.add_api_route(PATH, app.reports, methods=["POST"], openapi_extra=described, response_class=Response)
+    described = _described(SHARES_PATH, SHARES)
+    app.add_api_route(
+        SHARES_PATH, app.shares, methods=["POST"], openapi_extra=described, operation_id="post_shares",
+        response_class=Response,
+    )  # fmt: skip
+    app.add_api_route(
+        SHARES_PATH, app.shares, methods=["DELETE"], openapi_extra=_described(SHARES_PATH, None),
+        operation_id="delete_shares", response_class=Response,
+    )  # fmt: skip
     _handle_errors(app)
     return app
 
@@ -173,17 +206,22 @@ def _endpoint(service: Service, writer: Writer, route: Route) -> Endpoint:
     one_at_a_time = asyncio.Lock()
 
     async def endpoint(request: HttpRequest) -> Response:
-        asked = await read_request(request, service.clock, once=route.once)
+        asked = await read_request(request, service.clock, once=route.once, most=route.most)
         if asked.token is not None:
             service.requests.take(asked.token, "this request was not taken")
 
+        prepared: object = None
+
         def work(tx: Transaction) -> Plain:
-            return service.answer(tx, asked, route.roles, route.work)
+            return service.answer(tx, asked, route.roles, route.work, prepared)
 
         if route.first is not None:
             await run_in_threadpool(service.store.read, lambda tx: service.identify(tx, asked, route.roles))
             async with one_at_a_time:
                 await run_in_threadpool(route.first, asked)
+        if route.prepare is not None:
+            prepare = partial(service.answer, request=asked, roles=route.roles, work=route.prepare)
+            prepared = await run_in_threadpool(service.store.read, prepare)
         if route.method != "GET":
             return _json(await writer.submit(work), route.status)
         await _close_first(service, writer, route, asked)
@@ -206,6 +244,23 @@ def _reports(service: Service, writer: Writer) -> Endpoint:
         return _json({"results": await writer.submit(parse_post(raw, token, now))}, 200)
 
     return reports
+
+
+def _shares(service: Service, writer: Writer) -> Endpoint:
+    """Return the endpoint for shares of split reports: they come with a ticket, which the campaign's leader gave."""
+
+    async def shares(request: HttpRequest) -> Response:
+        headers = headers_of(request.scope)
+        raw = await read_body(headers, request.receive)
+        ticket = bearer_of(headers)
+        if ticket is None:
+            raise unauthenticated()
+        service.requests.take(ticket, "this request and its shares were not taken")
+        body = None if request.method == "DELETE" else raw
+        answer = await writer.submit(SharePost(ticket, request.path_params["h"], service.clock(), body))
+        return _json({"results": answer} if body is not None else answer, 200)
+
+    return shares
 
 
 async def _close_first(service: Service, writer: Writer, route: Route, asked: Request) -> None:

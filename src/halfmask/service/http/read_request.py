@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from halfmask.service.refusal import Refusal, unauthenticated, unfit
-from halfmask.service.report_decisions import Post
+from halfmask.service.report_decisions import Post, Value
 from halfmask.service.request import Clock, Request, digest
+from halfmask.service.split.sent_shares import NONCE, read_bytes
 from halfmask_device.instants import Instant, parse_instant
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ MOST_HELD = 2**28
 """Most bytes held for bodies that have arrived in part, over all requests together."""
 
 
-def body_too_large() -> Refusal:
-    return Refusal(413, "too_large", f"a body may have at most {MOST_BYTES} bytes: send it in parts")
+def body_too_large(most: int = MOST_BYTES) -> Refusal:
+    return Refusal(413, "too_large", f"a body may have at most {most} bytes: send it in parts")
 
 
 Receive = Callable[[], Awaitable[Any]]
@@ -48,20 +49,20 @@ class _Held:
     size = 0
 
 
-async def read_body(headers: Headers, receive: Receive) -> bytes:
+async def read_body(headers: Headers, receive: Receive, most: int = MOST_BYTES) -> bytes:
     """Return the body. Refuse one that is too long, before reading it if its length is given.
 
     The body must arrive within `SLOWEST` seconds. Parts after the first share a limit with those of all other requests.
     """
     told = headers.get(b"content-length")
     try:
-        if told is not None and (not told.isdigit() or len(told) > 10 or int(told) > MOST_BYTES):
-            raise body_too_large()
+        if told is not None and (not told.isdigit() or len(told) > 10 or int(told) > most):
+            raise body_too_large(most)
         async with asyncio.timeout(SLOWEST):
             first, more = await _part(receive)
-            if len(first) > MOST_BYTES:
-                raise body_too_large()
-            return first + await _rest(len(first), receive) if more else first
+            if len(first) > most:
+                raise body_too_large(most)
+            return first + await _rest(len(first), receive, most) if more else first
     except Refusal as refusal:
         if refusal.status == 413 and headers.get(b"expect", b"").lower() != b"100-continue":
             await _let_pass(receive)
@@ -90,15 +91,15 @@ async def _part(receive: Receive) -> tuple[bytes, bool]:
     return message.get("body", b""), message.get("more_body", False)
 
 
-async def _rest(size: int, receive: Receive) -> bytes:
+async def _rest(size: int, receive: Receive, most: int) -> bytes:
     parts, held, more = [], 0, True
     try:
         while more:
             part, more = await _part(receive)
             held += len(part)
             _Held.size += len(part)
-            if size + held > MOST_BYTES:
-                raise body_too_large()
+            if size + held > most:
+                raise body_too_large(most)
             if _Held.size > MOST_HELD:
                 message = "too many bodies are coming in slowly; nothing was taken, send it again"
                 raise Refusal(503, "busy", message, after=5)
@@ -108,8 +109,8 @@ async def _rest(size: int, receive: Receive) -> bytes:
     return b"".join(parts)
 
 
-def token_of(headers: Headers) -> str | None:
-    """Return the hash of the token that was sent, or None if none was. Refuse a header without a valid bearer token."""
+def bearer_of(headers: Headers) -> str | None:
+    """Return the token that was sent, or None if none was. Refuse a header without a valid bearer token."""
     header = headers.get(b"authorization")
     if header is None:
         return None
@@ -117,17 +118,24 @@ def token_of(headers: Headers) -> str | None:
     token = token.strip()
     if scheme.lower() != b"bearer" or not token or len(token) > LONGEST_TOKEN:
         raise unauthenticated()
-    return digest(token.decode("latin-1"))
+    return token.decode("latin-1")
 
 
-async def read_request(request: "HttpRequest", clock: Clock, *, once: bool = False) -> Request:
+def token_of(headers: Headers) -> str | None:
+    """Return the hash of the token that was sent, or None if none was."""
+    token = bearer_of(headers)
+    return None if token is None else digest(token)
+
+
+async def read_request(request: "HttpRequest", clock: Clock, *, once: bool = False, most: int = MOST_BYTES) -> Request:
     """Return the request, with the time at which all of it had arrived.
 
     ``once``  heed an idempotency key
+    ``most``  most bytes of the body
     """
     headers = headers_of(request.scope)
     key = _key_of(headers.get(b"idempotency-key"), request) if once else None
-    raw = await read_body(headers, request.receive) if request.method != "GET" else b""
+    raw = await read_body(headers, request.receive, most) if request.method != "GET" else b""
     return Request(token_of(headers), request.path_params, request.query_params, raw, clock(), key)
 
 
@@ -145,18 +153,28 @@ MOST_REPORTS = 10_000
 
 
 class SentReport(msgspec.Struct, gc=False):
-    """A report as it is sent. Other fields are ignored."""
+    """A report as it is sent: with steps, or with a nonce and a share if it is split. Other fields are ignored."""
 
     time: str
-    steps: int
     setting: str
+    steps: int | None = None
+    report: str | None = None
+    share: str | None = None
+
+    def value(self) -> Value | None:
+        """Return the steps, or nonce and share; None if the report has neither, or both."""
+        if self.share is None:
+            return self.steps
+        share = read_bytes(self.share)
+        fits = self.steps is None and share is not None and self.report is not None and NONCE.fullmatch(self.report)
+        return (self.report or "", share or b"") if fits else None
 
 
 class Body(msgspec.Struct, gc=False):
     reports: list[SentReport]
 
 
-NONE = SentReport("", 0, "")
+NONE = SentReport("", "")
 _decode = msgspec.json.Decoder(Body).decode
 
 
@@ -170,8 +188,9 @@ def parse_post(raw: bytes, token: str, now: Instant) -> Post:
         sent: list[Any] = _sent(raw)
     except Refusal as refusal:
         return Post(token, now, refusal=refusal)
-    times = [parse_instant(each.time) for each in sent]
-    return Post(token, now, times, [each.steps for each in sent], [each.setting for each in sent])
+    values = [each.value() for each in sent]
+    times = [None if value is None else parse_instant(each.time) for each, value in zip(sent, values, strict=True)]
+    return Post(token, now, times, [value or 0 for value in values], [each.setting for each in sent])
 
 
 def _sent(raw: bytes) -> list[SentReport]:
@@ -210,7 +229,9 @@ def _converted(plain: Any) -> SentReport:
     """Return a report as it was sent, or `NONE`, without a time, if it is malformed."""
     if not isinstance(plain, dict):
         return NONE
-    moment, steps, setting = plain.get("time"), plain.get("steps"), plain.get("setting")
-    if not isinstance(moment, str) or type(steps) is not int or not isinstance(setting, str):
+    moment, setting, steps = plain.get("time"), plain.get("setting"), plain.get("steps")
+    nonce, share = plain.get("report"), plain.get("share")
+    whole = type(steps) is int if share is None else steps is None and isinstance(nonce, str) and isinstance(share, str)
+    if not isinstance(moment, str) or not isinstance(setting, str) or not whole:
         return NONE
-    return SentReport(moment, steps, setting)
+    return SentReport(moment, setting, steps, None if share is None else nonce, share)

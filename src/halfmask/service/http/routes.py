@@ -7,7 +7,9 @@ from typing import Any, Literal
 from halfmask.service import campaign_requests as campaigns
 from halfmask.service import membership_requests as members
 from halfmask.service import peers
+from halfmask.service.http.read_request import MOST_BYTES
 from halfmask.service.request import Call, Request
+from halfmask.service.split import helper_requests as helper
 from halfmask.service.storage.identity_rows import Role
 from halfmask.service.storage.tables import Plain
 from halfmask_device.campaign_calendar import KINDS
@@ -26,6 +28,8 @@ class Route:
     ``body``    JSON schema of the body
     ``query``   names of the query's parameters
     ``first``   slow work without the store, which is done first so that other requests need not wait for it
+    ``prepare`` slow work that reads the store, done before the transaction that writes; `Call.prepared` is its result
+    ``most``    most bytes of the body
     ``once``    whether an idempotency key is heeded: the request makes something, and its answer may be lost
     """
 
@@ -37,6 +41,8 @@ class Route:
     body: Plain | None = None
     query: tuple[str, ...] = ()
     first: Callable[[Request], object] | None = None
+    prepare: Callable[[Call], object] | None = None
+    most: int = MOST_BYTES
     once: bool = False
 
 
@@ -80,6 +86,20 @@ CELLS = _object(
     periods={"type": "object", "additionalProperties": {"type": "object", "additionalProperties": CELL}},
 )
 EXCHANGE = _object(open={"type": "array", "items": {"type": "string"}}, cells={"type": "object"})
+
+MOST_SET_BYTES = 64 * 2**20
+NONCE = {"type": "string", "pattern": "^[0-9a-f]{32}$"}
+BASE64 = {"type": "string", "format": "byte"}
+SPLIT = _object(leader=TEXT, campaign=TEXT, terms={"type": "string"}, verify_key=BASE64, ticket_key=BASE64)
+SHARES = _object(
+    shares={
+        "type": "array",
+        "maxItems": 10_000,
+        "items": _object(time={"type": "string", "format": "date-time"}, report=NONCE, share=BASE64),
+    }
+)
+VERIFY = _object(reports={"type": "array", "maxItems": 10_000, "items": _object(report=NONCE, verifier=BASE64)})
+SUM = _object(reports={"type": "array", "items": NONCE})
 
 ROUTES: tuple[Route, ...] = (
     Route("GET", "/v1/health", (), campaigns.health),
@@ -148,6 +168,26 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/v1/campaigns/{c}/consumers", ("operator",), peers.give, 200, _object(consumer=TEXT)),
     Route("POST", "/v1/campaigns/{c}/exchange", ("peer",), peers.exchange, 200, EXCHANGE),
     Route("DELETE", "/v1/campaigns/{c}/peers/{node}", ("operator",), peers.drop),
+    Route("POST", "/v1/split", ("consumer",), helper.add_split, 201, SPLIT),
+    Route("GET", "/v1/split/{h}", (), helper.show_split),
+    Route(
+        "POST",
+        "/v1/split/{h}/periods/{p}/verify",
+        ("consumer",),
+        helper.verify,
+        200,
+        VERIFY,
+        prepare=helper.prepare_verdicts,
+    ),
+    Route(
+        "POST",
+        "/v1/split/{h}/periods/{p}/sum",
+        ("consumer",),
+        helper.give_sum,
+        200,
+        SUM,
+        most=MOST_SET_BYTES,
+    ),
     Route("GET", "/v1/node", ("node",), members.show_node),
     Route("PUT", "/v1/campaigns/{c}/cells/{node}", ("node",), campaigns.put_cells, 200, CELLS),
 )

@@ -7,7 +7,17 @@ from typing import Any, NamedTuple
 from sqlalchemy import CheckConstraint, Column, Index, PrimaryKeyConstraint, String, bindparam, func, select, update
 
 from halfmask.service.storage.identity_rows import producers
-from halfmask.service.storage.tables import Plain, Statements, dump, long_text, numbered_column, table, text, whole
+from halfmask.service.storage.tables import (
+    Plain,
+    Statements,
+    chunks,
+    dump,
+    long_text,
+    numbered_column,
+    table,
+    text,
+    whole,
+)
 from halfmask_device.instants import Instant
 
 UNGIVEN, UPSTREAM, DELETED = 0, -1, -2
@@ -117,6 +127,14 @@ class CampaignStatements(Statements):
             named = select(e.id).where(e.campaign == campaign, e.public == after).scalar_subquery()
             where.append(e.id > named)
         return self._entries(*where, most=most)
+
+    def entries_of(self, campaign: int, period: str, producers: Sequence[int]) -> list[EntryRow]:
+        """Return what was booked to some producers for a period, without what was taken back."""
+        e, found = entries.c, list[EntryRow]()
+        for part in chunks(list(producers)):
+            found += self._entries(e.campaign == campaign, e.producer.in_(part), e.period == period)
+        gone = {row.reverses for row in found}
+        return [row for row in found if row.reverses is None and row.public not in gone]
 
     def entry(self, campaign: int, public: str) -> EntryRow | None:
         return next(iter(self._entries(entries.c.campaign == campaign, entries.c.public == public)), None)

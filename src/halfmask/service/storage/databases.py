@@ -104,7 +104,7 @@ class PostgreSql(Database):
 
     driver = "postgresql+psycopg"
     durability = "synchronous_commit and fsync on"
-    kinds = {int: "bigint", str: "text"}  # noqa: RUF012
+    kinds = {int: "bigint", str: "text", bytes: "bytea"}  # noqa: RUF012
 
     time = "SELECT extract(epoch FROM clock_timestamp()) * 1000000"
 

@@ -24,6 +24,7 @@ from halfmask.service.storage.period_rows import PeriodStatements
 from halfmask.service.storage.repeat_rows import RepeatStatements
 from halfmask.service.storage.report_rows import ReportStatements
 from halfmask.service.storage.retention_rows import RetentionStatements
+from halfmask.service.storage.split_rows import SplitStatements
 from halfmask.service.storage.tables import newest_version, upgrade, version_of
 
 T = TypeVar("T")
@@ -61,6 +62,7 @@ class Transaction(
     OperatorStatements,
     RetentionStatements,
     RepeatStatements,
+    SplitStatements,
 ):
     """Everything that is read or written together. The store begins and ends it."""
 

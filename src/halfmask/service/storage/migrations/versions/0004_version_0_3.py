@@ -11,6 +11,7 @@ depends_on = None
 
 
 def upgrade() -> None:
+    _make_split_tables()
     op.add_column("tokens", sa.Column("replaces", sa.String(64), nullable=True))
     op.create_table(
         "repeats",
@@ -36,3 +37,60 @@ def upgrade() -> None:
         mysql_charset="utf8mb4",
         mysql_collate="utf8mb4_bin",
     )
+
+
+def _make_split_tables() -> None:
+    mysql = {"mysql_engine": "InnoDB", "mysql_charset": "utf8mb4", "mysql_collate": "utf8mb4_bin"}
+    op.create_table(
+        "led_splits",
+        sa.Column("campaign", sa.BigInteger, primary_key=True, autoincrement=False),
+        *_texts(helper=200, token=512, verify_key=64, ticket_key=64, pseudonym_key=64),
+        sa.Column("terms", sa.Text().with_variant(LONGTEXT, "mysql"), nullable=False),
+        *_texts(held=64, refused=80),
+        **mysql,
+    )
+    op.create_table(
+        "helped_splits",
+        sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True),
+        sa.Column("public", sa.String(32), nullable=False, unique=True),
+        *_numbers("consumer"),
+        *_texts(leader=200, led=32),
+        sa.Column("terms", sa.Text().with_variant(LONGTEXT, "mysql"), nullable=False),
+        *_texts(verify_key=64, ticket_key=64),
+        sa.UniqueConstraint("leader", "led", name="led_once"),
+        **mysql,
+    )
+    op.create_table(
+        "split_shares",
+        *_numbers("holder", "split", "time"),
+        *_texts(owner=32, nonce=32),
+        sa.Column("share", sa.LargeBinary(), nullable=False),
+        *_numbers("reward", "verdict", "number"),
+        sa.PrimaryKeyConstraint("holder", "split", "time", "owner"),
+        **mysql,
+    )
+    op.create_index("split_shares_by_nonce", "split_shares", ["holder", "split", "nonce"], unique=True)
+    op.create_table(
+        "closing_periods",
+        *_numbers("campaign"),
+        *_texts(period=24),
+        *_numbers("begins", "since", "frozen"),
+        sa.PrimaryKeyConstraint("campaign", "period"),
+        **mysql,
+    )
+    op.create_table(
+        "split_sums",
+        *_numbers("split", "time"),
+        *_texts(asked=64, share=16),
+        *_numbers("reports"),
+        sa.PrimaryKeyConstraint("split", "time"),
+        **mysql,
+    )
+
+
+def _numbers(*names: str) -> list[sa.Column[int]]:
+    return [sa.Column(name, sa.BigInteger, nullable=False) for name in names]
+
+
+def _texts(**lengths: int) -> list[sa.Column[str]]:
+    return [sa.Column(name, sa.String(length), nullable=False) for name, length in lengths.items()]
