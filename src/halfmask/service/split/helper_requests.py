@@ -195,6 +195,8 @@ def _first_sum(call: Call, split: SplitCampaign, span: Span, nonces: list[str], 
     """Add up a set, store the noisy sum and the hash of the set, and delete the period's shares."""
     if call.now < span.ends:
         raise Refusal(409, "not_ended", "the period has not ended yet", "period")
+    if wait := call.service.unsettled():
+        raise Refusal(503, "unsettled", "the clock has not run steadily for long enough to give a sum", after=wait)
     if span.ends <= restored(call.tx):
         raise Refusal(409, "restored", "this helper was restored from a backup: such a period has no sum", "period")
     row = SumRow(asked, "", 0)

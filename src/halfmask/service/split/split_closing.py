@@ -60,7 +60,8 @@ class SplitClosing:
             await self._alone(self._meet(row), row.campaign)
         for closing in await run_in_threadpool(read, lambda tx: tx.closing()):
             await self._alone(self._advance(closing), closing.campaign)
-        await self.writer.submit(partial(forget_shares, now=self.service.clock()))
+        if not self.service.unsettled():
+            await self.writer.submit(partial(forget_shares, now=self.service.clock()))
 
     async def _alone(self, work: Awaitable[None], campaign: int) -> None:
         """Do a step, and log a failure: the next turn tries it again."""
@@ -94,7 +95,7 @@ class SplitClosing:
         led, campaign = await run_in_threadpool(self.service.store.read, partial(self._found, key=closing.campaign))
         split, span, now = led_campaign(led), campaign.named_span(closing.period, "period"), self.service.clock()
         draws = self.service.draws
-        if now >= span.ends + KEPT:
+        if now >= span.ends + KEPT and not self.service.unsettled():
             await self.writer.submit(partial(publish_split, campaign=campaign, split=split, span=span, now=now))
             return
         if not closing.frozen:

@@ -1,5 +1,7 @@
 """All that this version adds to the tables of halfmask 0.2."""
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects.mysql import LONGTEXT
@@ -40,7 +42,7 @@ def upgrade() -> None:
 
 
 def _make_split_tables() -> None:
-    mysql = {"mysql_engine": "InnoDB", "mysql_charset": "utf8mb4", "mysql_collate": "utf8mb4_bin"}
+    mysql: dict[str, Any] = {"mysql_engine": "InnoDB", "mysql_charset": "utf8mb4", "mysql_collate": "utf8mb4_bin"}
     op.create_table(
         "led_splits",
         sa.Column("campaign", sa.BigInteger, primary_key=True, autoincrement=False),
