@@ -189,6 +189,10 @@ def test_an_entry_is_taken_back_once(any_world: World) -> None:
 BACK = (
     "DROP TABLE actions",
     "DROP TABLE repeats",
+    *(
+        f"DROP TABLE {name}"
+        for name in ("led_splits", "helped_splits", "split_shares", "closing_periods", "split_sums")
+    ),
     "ALTER TABLE tokens DROP COLUMN replaces",
     "UPDATE alembic_version SET version_num = '0003'",
 )

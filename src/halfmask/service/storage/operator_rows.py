@@ -7,11 +7,12 @@ workers that still have the campaign in memory find nothing of another one.
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Column, String, Table, case, delete, func, insert, literal, select, update
+from sqlalchemy import Column, String, Table, and_, case, delete, func, insert, literal, select, update
 
 from halfmask.service.storage.campaign_rows import DELETED, campaigns, entries
 from halfmask.service.storage.identity_rows import Role, consumers, invitations, nodes, producers, tokens
 from halfmask.service.storage.report_rows import reports
+from halfmask.service.storage.split_rows import closing_periods, led_by, split_shares
 from halfmask.service.storage.tables import Plain, Statements, dump, long_text, metadata, numbered_column, table, whole
 from halfmask_device.instants import Instant
 
@@ -107,6 +108,7 @@ class OperatorStatements(Statements):
                 gone[each.name] = self._do(delete(each).where(column.in_(members[column.name]))).rowcount
         for each in (producers, nodes):
             gone[each.name] = self._do(delete(each).where(each.c.campaign == campaign)).rowcount
+        gone["split_shares"] = self._do(delete(split_shares).where(led_by(campaign))).rowcount
         empty = {"public": public, "consumer": DELETED, "terms": "{}", "budget": 0, "committed": 0}
         self._do(update(campaigns).where(campaigns.c.id == campaign).values(empty))
         return {name: count for name, count in gone.items() if count}
@@ -116,6 +118,12 @@ class OperatorStatements(Statements):
         where = (tokens.c.role == "producer", tokens.c.subject == producer)
         gone = {"tokens": self._do(delete(tokens).where(*where)).rowcount}
         gone["reports"] = self._do(delete(reports).where(reports.c.producer == producer)).rowcount
+        own = select(producers.c.campaign).where(producers.c.id == producer).scalar_subquery()
+        shares = and_(led_by(own), split_shares.c.owner == str(producer))
+        closing = select(closing_periods.c.begins).where(closing_periods.c.campaign == own)
+        gone["split_shares"] = self._do(
+            delete(split_shares).where(shares, split_shares.c.time.not_in(closing))
+        ).rowcount
         self._do(update(invitations).where(invitations.c.producer == producer).values(producer=0))
         self._do(update(producers).where(producers.c.id == producer).values(public=public, joined=0))
         return gone

@@ -321,6 +321,11 @@ class SplitStatements(Statements):
         self._insert(split_sums, [(split, time, *row)])
 
 
+def led_by(campaign: Any) -> ColumnElement[bool]:
+    """Return the condition of shares that this service holds as the leader of a campaign."""
+    return and_(split_shares.c.holder == LEADER, split_shares.c.split == campaign)
+
+
 def _of(holding: Holding) -> ColumnElement[bool]:
     return and_(split_shares.c.holder == holding.holder, split_shares.c.split == holding.split)
 
