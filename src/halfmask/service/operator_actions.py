@@ -18,7 +18,7 @@ from halfmask.service.refusal import Refusal
 from halfmask.service.report_decisions import book_reversal
 from halfmask.service.request import Call, Request, issue, new_name, system_clock
 from halfmask.service.service import Service
-from halfmask.service.storage.identity_rows import Identity, Role
+from halfmask.service.storage.identity_rows import OF_PRODUCER, Identity, Role
 from halfmask.service.storage.sql_store import Store, Transaction, open_store
 from halfmask.service.storage.tables import Plain
 from halfmask_device.instants import MINUTE, Instant, instant_text
@@ -114,7 +114,8 @@ class Operator:
         with self.store.transaction() as tx:
             _, key = _named(tx, name, "producers")
             done = self._left(tx, key)
-            tx.revoke_tokens("producer", key, self.clock())
+            for role in OF_PRODUCER:
+                tx.revoke_tokens(role, key, self.clock())
             self._log(tx, "expel", "producers", name, done)
             return done
 

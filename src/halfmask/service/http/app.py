@@ -24,6 +24,8 @@ from halfmask import __version__
 from halfmask.service.background_tasks import BackgroundTask, repeated
 from halfmask.service.campaign_periods import close_all
 from halfmask.service.http.event_stream import make_stream
+from halfmask.service.http.page_files import add_pages
+from halfmask.service.http.period_tables import KINDS, make_table
 from halfmask.service.http.prometheus import Metrics
 from halfmask.service.http.read_request import (
     PATH,
@@ -36,6 +38,7 @@ from halfmask.service.http.read_request import (
 )
 from halfmask.service.http.readiness import Readiness, alive
 from halfmask.service.http.routes import REPORTS, ROUTES, SHARES, Route
+from halfmask.service.http.sessions import Sessions
 from halfmask.service.refusal import Refusal, unauthenticated
 from halfmask.service.request import Call, Request
 from halfmask.service.service import Service, Writer
@@ -181,6 +184,9 @@ def create_app(
             response_class=Response,
         )
     app.add_api_route("/v1/campaigns/{c}/stream", make_stream(service), methods=["GET"], response_class=Response)
+    for kind in KINDS:
+        path = f"/v1/campaigns/{{c}}/periods.{kind}"
+        app.add_api_route(path, make_table(service, kind), methods=["GET"], response_class=Response)
     app.add_api_route("/metrics", app.metrics.endpoint, methods=["GET"], response_class=Response)
     readiness = Readiness(service, writer)
     app.add_api_route("/live", alive, methods=["GET"], response_class=Response)
@@ -196,6 +202,10 @@ def create_app(
         SHARES_PATH, app.shares, methods=["DELETE"], openapi_extra=_described(SHARES_PATH, None),
         operation_id="delete_shares", response_class=Response,
     )  # fmt: skip
+    sessions = Sessions(service, writer)
+    for method, work in (("POST", sessions.begin), ("DELETE", sessions.end), ("GET", sessions.show)):
+        app.add_api_route("/session", work, methods=[method], response_class=Response)
+    add_pages(app)
     _handle_errors(app)
     return app
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from halfmask.service.http.session_cookie import session_of
 from halfmask.service.refusal import Refusal, unauthenticated, unfit
 from halfmask.service.report_decisions import Post, Value
 from halfmask.service.request import Clock, Request, digest
@@ -128,24 +129,25 @@ def token_of(headers: Headers) -> str | None:
 
 
 async def read_request(request: "HttpRequest", clock: Clock, *, once: bool = False, most: int = MOST_BYTES) -> Request:
-    """Return the request, with the time at which all of it had arrived.
+    """Return the request, with the time at which all of it had arrived. A page's session stands in for a token.
 
     ``once``  heed an idempotency key
     ``most``  most bytes of the body
     """
     headers = headers_of(request.scope)
-    key = _key_of(headers.get(b"idempotency-key"), request) if once else None
+    token = token_of(headers) or session_of(headers, request.method)
+    key = _key_of(headers.get(b"idempotency-key"), request, token) if once else None
     raw = await read_body(headers, request.receive, most) if request.method != "GET" else b""
-    return Request(token_of(headers), request.path_params, request.query_params, raw, clock(), key)
+    return Request(token, request.path_params, request.query_params, raw, clock(), key)
 
 
-def _key_of(sent: bytes | None, request: "HttpRequest") -> str | None:
+def _key_of(sent: bytes | None, request: "HttpRequest", token: str | None) -> str | None:
     """Return what a request is for, by whom, and its idempotency key. Callers and paths do not share keys."""
     if sent is None:
         return None
     if not 1 <= len(sent) <= LONGEST_KEY or not all(32 < each < 127 for each in sent):
         raise unfit("Idempotency-Key", f"a key has 1 to {LONGEST_KEY} visible ASCII characters")
-    return "\n".join((request.method, request.url.path, token_of(headers_of(request.scope)) or "", sent.decode()))
+    return "\n".join((request.method, request.url.path, token or "", sent.decode()))
 
 
 PATH = "/v1/reports"

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from halfmask.service import campaign_requests as campaigns
+from halfmask.service import campaign_standing as standing
+from halfmask.service import level_promises, pairing, peers
 from halfmask.service import membership_requests as members
-from halfmask.service import peers
 from halfmask.service.http.read_request import MOST_BYTES
 from halfmask.service.request import Call, Request
 from halfmask.service.split import helper_requests as helper
@@ -119,6 +120,7 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route("GET", "/v1/campaigns", (), campaigns.list_campaigns),
     Route("GET", "/v1/campaigns/{c}", (), campaigns.show_campaign),
+    Route("GET", "/v1/campaigns/{c}/levels", (), level_promises.show_levels),
     Route(
         "POST",
         "/v1/campaigns/{c}/invitations",
@@ -129,10 +131,30 @@ ROUTES: tuple[Route, ...] = (
         once=True,
     ),
     Route("POST", "/v1/campaigns/{c}/producers", (), members.join, 201, _object(setting={"type": "string"}), once=True),
-    Route("GET", "/v1/me", ("producer",), members.show_me),
+    Route(
+        "POST",
+        "/v1/campaigns/check",
+        ("consumer",),
+        standing.check_offered,
+        200,
+        CAMPAIGN,
+        first=campaigns.read_campaign,
+    ),
+    Route("GET", "/v1/campaigns/{c}/standing", ("consumer",), standing.show_standing),
+    Route(
+        "POST",
+        "/v1/campaigns/{c}/rewards/forecast",
+        ("consumer",),
+        standing.forecast_rewards,
+        200,
+        _object(rewards=REWARDS),
+    ),
+    Route("POST", "/v1/campaigns/{c}/pages", (), pairing.open_page, 201, _object(code=TEXT)),
+    Route("POST", "/v1/me/code", ("producer",), pairing.make_code, 201),
+    Route("GET", "/v1/me", ("producer", "page"), members.show_me),
     Route("PATCH", "/v1/me", ("producer",), members.change_me, 200, _object(setting={"type": "string"})),
-    Route("DELETE", "/v1/me", ("producer",), members.leave),
-    Route("GET", "/v1/me/ledger", ("producer",), campaigns.my_ledger),
+    Route("DELETE", "/v1/me", ("producer", "page"), members.leave),
+    Route("GET", "/v1/me/ledger", ("producer", "page"), campaigns.my_ledger),
     Route(
         "GET",
         "/v1/campaigns/{c}/periods",

@@ -148,6 +148,12 @@ class CampaignStatements(Statements):
         columns = (e.public, e.campaign, e.producer, e.amount, e.period, e.booked, e.reverses)
         return [EntryRow(*row) for row in self._do(select(*columns).where(*where).order_by(e.id).limit(most))]
 
+    def spent(self, campaign: int) -> dict[str, int]:
+        """Return the sum of the entries of each period."""
+        e = entries.c
+        query = select(e.period, func.sum(e.amount)).where(e.campaign == campaign).group_by(e.period)
+        return {period: int(amount) for period, amount in self._do(query)}
+
     def owed(self, campaign: int) -> list[tuple[str, int]]:
         """Return producers by name, and the sum of their entries."""
         e, p = entries.c, producers.c

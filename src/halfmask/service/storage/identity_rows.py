@@ -10,7 +10,10 @@ from sqlalchemy.exc import IntegrityError
 from halfmask.service.storage.tables import Statements, numbered_column, table, text, whole
 from halfmask_device.instants import Instant
 
-Role = Literal["operator", "consumer", "producer", "node", "peer"]
+Role = Literal["operator", "consumer", "producer", "node", "peer", "code", "page"]
+"""``code``: a device's code for one page; ``page``: a page that a device let see its membership."""
+OF_PRODUCER: tuple[Role, ...] = ("producer", "code", "page")
+"""The roles of a producer's tokens."""
 
 tokens = table(
     "tokens",
@@ -147,6 +150,12 @@ class IdentityStatements(Statements):
     def put_fact(self, name: str, value: str) -> None:
         if not self._do(update(facts).where(facts.c.name == name).values(value=value)).rowcount:
             self.first_fact(name, value)
+
+    def members(self, campaign: int) -> int:
+        """Return how many producers are in a campaign and have not left."""
+        p = producers.c
+        query = select(func.count()).select_from(producers).where(p.campaign == campaign, p.left_at.is_(None))
+        return int(self._do(query).scalar_one())
 
     def node_name(self, node: int) -> str:
         return str(self._do(select(nodes.c.public).where(nodes.c.id == node)).scalar_one())

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Column, String, Table, and_, case, delete, func, insert, literal, select, update
 
 from halfmask.service.storage.campaign_rows import DELETED, campaigns, entries
-from halfmask.service.storage.identity_rows import Role, consumers, invitations, nodes, producers, tokens
+from halfmask.service.storage.identity_rows import OF_PRODUCER, Role, consumers, invitations, nodes, producers, tokens
 from halfmask.service.storage.report_rows import reports
 from halfmask.service.storage.split_rows import closing_periods, led_by, split_shares
 from halfmask.service.storage.tables import Plain, Statements, dump, long_text, metadata, numbered_column, table, whole
@@ -91,8 +91,9 @@ class OperatorStatements(Statements):
 
         ``public``  the random name of the empty row that is left
         """
+        own = select(producers.c.id).where(producers.c.campaign == campaign)
         members = {
-            "producer": select(producers.c.id).where(producers.c.campaign == campaign),
+            **dict.fromkeys(OF_PRODUCER, own),
             "node": select(nodes.c.id).where(nodes.c.campaign == campaign),
         }
         gone = {"tokens": 0}
@@ -115,7 +116,7 @@ class OperatorStatements(Statements):
 
     def erase_producer(self, producer: int, public: str) -> dict[str, int]:
         """Delete a producer's tokens, reports and name. Bookings stay, under a random name that nobody knows."""
-        where = (tokens.c.role == "producer", tokens.c.subject == producer)
+        where = (tokens.c.role.in_(OF_PRODUCER), tokens.c.subject == producer)
         gone = {"tokens": self._do(delete(tokens).where(*where)).rowcount}
         gone["reports"] = self._do(delete(reports).where(reports.c.producer == producer)).rowcount
         own = select(producers.c.campaign).where(producers.c.id == producer).scalar_subquery()

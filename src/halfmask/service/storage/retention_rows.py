@@ -3,7 +3,7 @@
 from sqlalchemy import and_, delete, func, or_, select
 
 from halfmask.service.storage.campaign_rows import entries
-from halfmask.service.storage.identity_rows import invitations, producers, tokens
+from halfmask.service.storage.identity_rows import OF_PRODUCER, invitations, producers, tokens
 from halfmask.service.storage.period_rows import events
 from halfmask.service.storage.tables import Statements
 from halfmask_device.instants import Instant
@@ -33,7 +33,7 @@ class RetentionStatements(Statements):
         p, t = producers.c, tokens.c
         keys = list(self._do(select(p.id).where(p.campaign == campaign).limit(MOST)).scalars())
         if keys:
-            self._do(delete(tokens).where(and_(t.role == "producer", t.subject.in_(keys))))
+            self._do(delete(tokens).where(and_(t.role.in_(OF_PRODUCER), t.subject.in_(keys))))
             self._do(delete(invitations).where(invitations.c.producer.in_(keys)))
             self._do(delete(entries).where(entries.c.producer.in_(keys)))
             self._do(delete(producers).where(p.id.in_(keys)))

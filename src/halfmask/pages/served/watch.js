@@ -1,0 +1,246 @@
+// The consumer's page: totals with their bands, live; producers by level; money; what to look at.
+import { element } from "./curve.js";
+import { drawTotals } from "./totals_chart.js";
+import { ask, ServiceError } from "./page_device.js";
+import { Maker } from "./campaign_form.js";
+import { Rewards } from "./rewards_form.js";
+import { Words } from "./words.js";
+
+const at = (id) => document.getElementById(id);
+const words = new Words({ locale: "en" });
+const SHOWN = 366;
+const number = (value, digits = 4) => words.number(value, digits);
+const money = (parts, currency) => words.money(parts, currency);
+const withUnit = (value, unit) => `${number(value)} ${unit}`;
+const band = (found) => `${number(found.low)} to ${number(found.high)}`;
+
+export class Watch {
+  constructor() {
+    this.entries = new Map();
+    at("sign-in").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.attempt(() => this.signIn());
+    });
+    at("sign-out").addEventListener("click", () => this.attempt(() => this.signOut()));
+    at("campaigns").addEventListener("change", () => this.attempt(() => this.open(at("campaigns").value)));
+    at("smoothed").addEventListener("change", () => this.show());
+    at("copy").addEventListener("click", async () => {
+      await navigator.clipboard.writeText(at("call").textContent);
+      at("copied").textContent = "Copied.";
+    });
+    new ResizeObserver(() => this.entries.size && this.draw()).observe(at("totals"));
+    this.rewards = new Rewards(this);
+    this.maker = new Maker((campaign) => this.attempt(() => this.begin(campaign)));
+    at("new").addEventListener("click", () => this.make(true));
+    at("back").addEventListener("click", () => this.make(false));
+  }
+  async attempt(work) {
+    at("trouble").hidden = true;
+    try {
+      await work();
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      if (error.status === 401) return this.signedOut();
+      at("trouble").textContent = error.status ? error.message : "The service does not answer. Load this page again.";
+      at("trouble").hidden = false;
+    }
+  }
+  signedOut() {
+    this.stream?.close();
+    for (const id of ["seen", "maker", "campaigns", "sign-out", "new", "live"]) at(id).hidden = true;
+    at("sign-in").hidden = false;
+  }
+  async signIn() {
+    if (!window.isSecureContext) throw new ServiceError(1, { message: "This connection is not secure: others could read your token. Open this page by https://." });
+    const token = at("token").value.trim();
+    at("token").value = "";
+    try {
+      await ask("POST", "/session", { body: { token } });
+    } catch (error) {
+      if (error.status === 401 || error.status === 403) error = new ServiceError(1, { message: "This token is not a consumer's, or is no longer valid." });
+      throw error;
+    }
+    at("sign-in").hidden = true;
+    await this.begin();
+  }
+  async signOut() {
+    await ask("DELETE", "/session");
+    this.signedOut();
+  }
+  async begin(wanted = new URLSearchParams(location.search).get("campaign")) {
+    const { campaigns } = await ask("GET", "/session");
+    if (!campaigns) return this.signedOut();
+    const offers = await Promise.all(campaigns.map((each) => ask("GET", `/v1/campaigns/${each}`)));
+    at("campaigns").replaceChildren(...offers.map((each) => new Option(each.name, each.campaign)));
+    at("campaigns").hidden = offers.length < 2;
+    at("sign-out").hidden = at("new").hidden = false;
+    if (!offers.length) return this.make(true);
+    const chosen = campaigns.includes(wanted) ? wanted : campaigns.at(-1);
+    at("campaigns").value = chosen;
+    await this.open(chosen);
+  }
+  make(shown) {
+    at("maker").hidden = !shown;
+    at("seen").hidden = shown || !this.campaign;
+    at("back").hidden = !this.campaign;
+    if (shown) at("maker-title").focus?.();
+  }
+  async open(id) {
+    this.stream?.close();
+    this.entries.clear();
+    this.campaign = await ask("GET", `/v1/campaigns/${id}`);
+    this.make(false);
+    history.replaceState(null, "", `/watch?campaign=${id}`);
+    const { name, purpose } = this.campaign;
+    at("name").textContent = name;
+    at("purpose").textContent = purpose;
+    document.title = name;
+    for (const kind of ["csv", "parquet"]) at(kind).href = `/v1/campaigns/${id}/periods.${kind}`;
+    at("call").textContent = `curl -H "Authorization: Bearer $HALFMASK_TOKEN" "${location.origin}/v1/campaigns/${id}/periods"`;
+    await this.refresh();
+    this.rewards.open();
+    this.listen(id);
+  }
+  async refresh() {
+    const path = `/v1/campaigns/${this.campaign.campaign}`;
+    const [{ periods }, standing] = await Promise.all([ask("GET", `${path}/periods`), ask("GET", `${path}/standing`)]);
+    for (const each of periods) this.entries.set(each.period, each);
+    this.standing = standing;
+    this.show();
+  }
+  listen(id) {
+    this.stream = new EventSource(`/v1/campaigns/${id}/stream`);
+    const noted = () => {
+      this.updated = new Date();
+      at("live").hidden = false;
+      at("live").textContent = "live";
+      at("live").classList.remove("lost");
+    };
+    this.stream.onopen = noted;
+    this.stream.addEventListener("period", (event) => {
+      const entry = JSON.parse(event.data);
+      this.entries.set(entry.period, { ...this.entries.get(entry.period), ...entry });
+      noted();
+      this.later ??= setTimeout(() => {
+        this.later = null;
+        this.attempt(() => this.refresh());
+      }, 300);
+    });
+    this.stream.onerror = () => {
+      const when = this.updated ? `, last update ${this.updated.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" })}` : "";
+      at("live").hidden = false;
+      at("live").textContent = `connection lost${when}`;
+      at("live").classList.add("lost");
+      if (this.stream.readyState === EventSource.CLOSED) setTimeout(() => this.attempt(() => this.open(id)), 5000);
+    };
+  }
+  get listed() {
+    return [...this.entries.values()].sort((a, b) => (a.period < b.period ? -1 : 1)).slice(-SHOWN);
+  }
+  get last() {
+    return this.listed.findLast((each) => each.sum);
+  }
+  show() {
+    this.today();
+    this.draw();
+    this.table();
+    this.levels();
+    this.money();
+    this.care();
+  }
+  today() {
+    const { unit, least_producers: least, live } = this.campaign, entry = this.listed.at(-1);
+    const { last } = this, few = this.standing.joined < least, now = entry && entry.state !== "closed";
+    const found = entry?.sum ?? last?.sum, of = entry?.sum ? entry : last;
+    at("today-title").textContent = now && (entry.sum || !last) ? "Today so far" : "The last total";
+    at("today").textContent = found ? withUnit(found.estimate, unit) : few ? `${this.standing.joined} of ${least}. Totals appear at ${least}.` : "No total yet.";
+    if (found) at("today-more").textContent = `${of.period}: ${band(found)} ${unit} holds the truth in 95 of 100 periods; ${number(of.producers)} producers.${of === entry ? "" : ` ${entry.period} is still open.`}`;
+    else if (few) at("today-more").textContent = `${this.standing.joined} take part. A total of fewer than ${least} would say too much about each.`;
+    else if (entry && entry.state !== "closed") at("today-more").textContent = live ? `${entry.period} is open: it is shown from ${least} producers on.` : `${entry.period} is open. Its total appears when it is closed.`;
+    else at("today-more").textContent = entry ? `${entry.period}: ${entry.withheld ?? "no reports"}.` : "The campaign has not begun.";
+  }
+  draw() {
+    const smoothed = at("smoothed").checked, entries = this.listed;
+    drawTotals(at("totals"), entries, { smoothed, write: (value) => number(value, 3) });
+    const open = entries.some((each) => each.state !== "closed"), gaps = entries.some((each) => !each.sum && each.state === "closed");
+    at("totals-caption").textContent = `${smoothed ? "Smoothed totals" : "Totals"} in ${this.campaign.unit}; the band holds the truth in 95 of 100 periods.${open ? " Hatched: still open." : ""}${gaps ? " Grey: withheld or without reports." : ""}`;
+    at("totals").toggleAttribute("hidden", !entries.some((each) => each.sum));
+  }
+  table() {
+    const smoothed = at("smoothed").checked, rows = [];
+    for (const each of [...this.listed].reverse()) {
+      const found = (smoothed && each.smoothed) || each.sum, why = each.sum ? "" : each.withheld ?? "no reports";
+      if (!found && rows.at(-1)?.why === why) rows.at(-1).first = each.period;
+      else rows.push({ first: each.period, last: each.period, found, why, each });
+    }
+    at("periods").tBodies[0].replaceChildren(...rows.map((row) => this.row(row)));
+  }
+  row({ first, last, found, why, each }) {
+    const made = document.createElement("tr"), head = cell("th", first === last ? last : `${first} to ${last}`);
+    head.scope = "row";
+    if (!found) {
+      const rest = cell("td", each.state !== "closed" ? `${each.state}${why === "open" ? "" : `: ${why} so far`}` : why === "no reports" ? why : `withheld: ${why}`);
+      rest.colSpan = 4;
+      rest.className = "quiet";
+      made.append(head, rest);
+      return made;
+    }
+    const accuracy = found.estimate ? `± ${number((50 * (found.high - found.low)) / Math.abs(found.estimate), 2)} %` : "-";
+    made.append(head, ...[`${number(found.estimate)}${each.state === "closed" ? "" : " (open)"}`, band(found), accuracy, number(each.producers)].map((text) => cell("td", text, "number")));
+    return made;
+  }
+  levels() {
+    const { last } = this, { settings } = this.campaign.menu, body = at("levels").tBodies[0];
+    if (!last?.settings) return body.replaceChildren(cells("td", ["Producers are counted by level when a period is closed with enough of them."]));
+    const most = Math.max(...settings.map((each) => last.settings[each.id]?.producers ?? 0), 1);
+    body.replaceChildren(...settings.map((each) => {
+      const count = last.settings[each.id]?.producers ?? 0, row = document.createElement("tr"), drawn = document.createElement("td");
+      const head = cell("th", [each.id, each.name].filter(Boolean).join(": "));
+      head.scope = "row";
+      const svg = element("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" });
+      svg.append(element("rect", { class: "bar-base", width: 100, height: 10 }), element("rect", { class: "bar-over", width: (100 * count) / most, height: 10 }));
+      drawn.className = "share";
+      drawn.append(svg);
+      row.append(head, cell("td", number(count), "number"), drawn);
+      return row;
+    }));
+  }
+  money() {
+    const { currency, budget } = this.campaign, { earned, expected, by_period: by } = this.standing;
+    const paid = Object.keys(by).sort().slice(-7).map((each) => by[each]), rate = paid.length ? paid.reduce((a, b) => a + b, 0) / paid.length : 0;
+    const left = budget - earned - expected, lasts = rate > 0 ? `${number(Math.floor(left / rate))} more periods` : "-";
+    const tiles = [["Spent", money(earned, currency)], ["Expected, not yet earned", money(expected, currency)], ["Left", money(left, currency)], ["At this rate it lasts", lasts]];
+    at("money").replaceChildren(...tiles.map(([name, value]) => {
+      const box = document.createElement("div");
+      box.append(cell("dt", name), cell("dd", value));
+      return box;
+    }));
+    if (!budget) at("money").replaceChildren(cells("dt", ["This campaign pays nothing."]));
+  }
+  care() {
+    const { refused } = this.standing, { last } = this, { unit, lattice } = this.campaign;
+    const said = Object.entries(refused).map(([code, count]) => `${number(count)} ${REASONS[code] ?? code}`);
+    at("refused").replaceChildren(...(said.length ? said : ["None since the service started."]).map((text) => cell("li", text)));
+    const suspects = last?.suspects?.flagged ?? last?.suspects ?? null;
+    const flagged = Array.isArray(suspects) ? suspects.map((each) => `${each.producer ?? "a producer"}: ${each.reason ?? ""}`) : typeof suspects === "number" ? [`${suspects} producers in ${last.period}`] : [];
+    at("suspects").replaceChildren(...(flagged.length ? flagged : ["Nobody in the last closed period. A flag is a reason to ask, never to exclude."]).map((text) => cell("li", text)));
+    const reach = Number(lattice.high) - Number(lattice.low), each = last ? last.reports / last.producers : 1, most = reach * each;
+    const share = last?.sum?.estimate ? ` That is ${number((100 * most) / Math.abs(last.sum.estimate), 2)} % of the last total.` : "";
+    at("influence").textContent = `By the readings that it reports, one producer can move a total by at most ${number(most, 3)} ${unit}.${share}`;
+  }
+}
+
+const REASONS = {
+  closed: "came after their period was closed", conflict: "differ from an earlier report of the same time", future: "are of a time to come",
+  outside_campaign: "are of a time outside of the campaign", unknown_setting: "name a level that the menu does not have",
+  implausible: "lie further out than the noise reaches", malformed: "cannot be read"
+};
+const cell = (name, text, kind = "") => Object.assign(document.createElement(name), { textContent: text, className: kind });
+const cells = (name, texts) => {
+  const row = document.createElement(name === "td" ? "tr" : "div");
+  row.append(...texts.map((text) => cell(name, text)));
+  return row;
+};
+
+const watch = new Watch();
+await watch.attempt(() => watch.begin());

@@ -1,0 +1,48 @@
+// The words of a page: one file per language, with {gaps}. `{one}`, `{many}` are the campaign's nouns.
+export class Words {
+  constructor(texts, gaps = {}) {
+    Object.assign(this, { texts, gaps });
+  }
+  static async load(language) {
+    const answer = await fetch(`/pages/${language}.json`);
+    return new Words(await answer.json());
+  }
+  with(gaps) {
+    return new Words(this.texts, { ...this.gaps, ...gaps });
+  }
+  say(name, gaps = {}) {
+    const text = this.texts[name];
+    if (text === undefined) throw new RangeError(`no words for ${name}`);
+    const filled = { ...this.gaps, ...gaps };
+    return text.replaceAll(/\{(\w+)\}/g, (_, gap) => String(filled[gap] ?? ""));
+  }
+  /** Put words into all elements that name some. */
+  fill(root) {
+    for (const each of root.querySelectorAll("[data-words]")) each.textContent = this.say(each.dataset.words);
+    for (const each of root.querySelectorAll("[data-label]")) each.setAttribute("aria-label", this.say(each.dataset.label));
+  }
+  number(value, digits = 3) {
+    return new Intl.NumberFormat(this.texts.locale, { maximumSignificantDigits: Math.abs(value) >= 100 ? Math.max(digits, String(Math.trunc(Math.abs(value))).length) : digits }).format(value);
+  }
+  /** An amount of "EUR/1000": the currency, and into how many parts it is divided. */
+  money(parts, currency) {
+    const [name, of = "1"] = currency.split("/"), amount = parts / Number(of);
+    try {
+      return new Intl.NumberFormat(this.texts.locale, { style: "currency", currency: name, minimumFractionDigits: 2 }).format(amount);
+    } catch {
+      return `${this.number(amount)} ${name}`;
+    }
+  }
+  date(instant, zone, options = { dateStyle: "medium" }) {
+    return new Intl.DateTimeFormat(this.texts.locale, { ...options, timeZone: zone }).format(instant);
+  }
+  /** A chance as a whole number of right guesses of 100, never rounded down; of more if it is nearly certain. */
+  odds(chance) {
+    if (chance >= 1) return this.say("every_time");
+    for (const of of [100, 1000, 10000]) {
+      const right = Math.ceil(of * chance - 1e-9);
+      if (right < of) return this.say("times", { right: this.number(right, 6), of: this.number(of, 6) });
+    }
+    return this.say("nearly_every_time");
+  }
+}
