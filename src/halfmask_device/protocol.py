@@ -4,8 +4,6 @@ Messages are JSON, as `docs/protocol.md` specifies. Each class parses its own fo
 name the field and never repeat a value. Service and device share these classes, so that they cannot disagree.
 """
 
-import hashlib
-import json
 import math
 import re
 from collections.abc import Mapping
@@ -13,11 +11,13 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple
 
+from halfmask_device.canonical import content_hash
 from halfmask_device.epsilon_bound import composed_epsilon
 from halfmask_device.errors import HalfmaskError, InputError
 from halfmask_device.instants import Instant, parse_instant
 from halfmask_device.lattice import Lattice
 from halfmask_device.setting import READING, SPLIT, TOTAL, DeviceSetting, law
+from halfmask_device.signed_offer import SIGNED, SignedOffer, signature_of
 
 MOST_SETTINGS = 100
 MOST_WRITTEN = 10_000
@@ -156,6 +156,10 @@ class CampaignTerms:
         words = {name: _text(body, name) for name in ("unit", "period", "time_zone", "purpose")}
         release, expected = _release(body)
         menu = _menu(body.get("menu"), lattice, release)
+        try:
+            signature_of(body["menu"])
+        except ValueError as error:
+            raise MessageError(f"menu.{SIGNED}", str(error)) from error
         _check_split(body, [text for text in menu.values() if is_split(text)], lattice)
         return cls(
             lattice, menu, **words, least_producers=least, keep_reports=keep, live=live, begins=begins, ends=ends,
@@ -170,13 +174,16 @@ class CampaignTerms:
     def terms(self) -> dict[str, Any]:
         """Return the terms in canonical form: settings as parsed, decimals with the digits of the step.
 
-        Only terms of totals say what is released, and only those with a split setting have its helper and terms.
+        Only terms of totals say what is released, only those with a split setting have its helper and terms, and only
+        those of a signed offer have its hash.
         """
+        signed = {SIGNED: self.signature.hash} if self.signature else {}
         lattice = {"step": self.lattice.step, "low": self.lattice.low, "high": self.lattice.high}
         totals = {"release": self.release, "readings_expected": self.readings_expected}
         split = {"split": {name: self.offer["split"].get(name) for name in SPLIT_FIELDS}} if self.split_id else {}
         return (
             split
+            | signed
             | (totals if self.release == TOTAL else {})
             | {
                 "keep_reports": self.keep_reports,
@@ -193,12 +200,12 @@ class CampaignTerms:
 
     def terms_hash(self) -> str:
         """Return the SHA-256 of the canonical JSON of `terms` as hexadecimal text."""
-        return hashlib.sha256(canonical_json(self.terms())).hexdigest()
+        return content_hash(self.terms())
 
-
-def canonical_json(plain: object) -> bytes:
-    """Return JSON with sorted keys and no spaces, in UTF-8: equal content gives equal bytes."""
-    return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    @property
+    def signature(self) -> SignedOffer | None:
+        """Who signed the offer that the menu is; None if nobody did."""
+        return signature_of(self.offer["menu"])
 
 
 def _object(plain: object, place: str) -> dict[str, Any]:

@@ -10,11 +10,12 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from urllib.parse import urlsplit
 
+from halfmask_device.canonical import canonical_json
 from halfmask_device.errors import HalfmaskError
 from halfmask_device.instants import instant_text
 from halfmask_device.lattice import Lattice
 from halfmask_device.prio3 import Prio3, SumCircuit
-from halfmask_device.protocol import CampaignTerms, MessageError, canonical_json
+from halfmask_device.protocol import CampaignTerms, MessageError
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 

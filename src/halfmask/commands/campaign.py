@@ -16,7 +16,7 @@ from halfmask_device.campaign_calendar import Calendar
 from halfmask_device.consent import LEAST_PRODUCERS, level_words
 from halfmask_device.decimals import money, number_text
 from halfmask_device.http_client import ServiceClient
-from halfmask_device.instants import instant_text, of_datetime
+from halfmask_device.instants import at, instant_text, of_datetime
 from halfmask_device.level_epsilon import CampaignLevel
 from halfmask_device.protocol import CampaignTerms, MessageError
 from halfmask_device.reading_times import time_zone
@@ -175,6 +175,13 @@ def _made(options: CampaignOptions) -> OfferedCampaign:
     except MessageError as error:
         option = OPTION_OF.get(error.field.partition(".")[0], error.field.partition(".")[0])
         raise OptionError(f"the campaign's {error}", kind="campaign", field=option) from error
+    last = at(terms.ends - 1).astimezone(time_zone(terms.time_zone)).date()
+    if menu.signed is not None and last > date.fromisoformat(menu.signed.until):
+        raise OptionError(
+            f"the offer is signed until {menu.signed.until}: end the campaign by then, or have it signed for longer",
+            kind="signed",
+            field="end",
+        )
     if terms.release == TOTAL:
         calendar = Calendar(terms.period, terms.time_zone)
         for option, instant in (("begin", terms.begins), ("end", terms.ends)):
@@ -316,6 +323,8 @@ def main(options: CampaignOptions) -> None:
     note(f"{plain['name']}: the sum of each {period} in {terms.time_zone}, from {terms.least_producers} producers on")
     note(f"from {plain['begins']} to {plain['ends']}; {_count(terms):,} periods of a {period}")
     note(f"purpose: {terms.purpose}")
+    if terms.signature:
+        note(terms.signature.words(date.today()))
     print_rows(_rows(made), "What a producer sees")
     meant = dict.fromkeys(_day_words(terms, id).partition(" for ")[2] for id in terms.menu)
     for words in (*(f"epsilon: for {each}" for each in meant if each), *_money(made), *_warned(terms), *made.warnings):

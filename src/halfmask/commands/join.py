@@ -3,6 +3,7 @@
 import os
 import sys
 from dataclasses import field, replace
+from datetime import date
 
 from halfmask.commands._options import Flag, command
 from halfmask.commands._printing import note
@@ -86,6 +87,8 @@ def main(options: Join) -> None:
     terms = CampaignTerms.read(offer)
     print(f"joined campaign {member.campaign} by setting {member.setting} ({'; '.join(levels(terms)[member.setting])})")
     note(f"purpose: {offer.get('purpose')}; published from {offer.get('least_producers')} producers on")
+    if terms.signature:
+        note(terms.signature.words(date.today()))
     totals = terms.release == TOTAL
     if not DeviceSetting.parse(terms.menu[member.setting]).parameters:  # only `none` takes no parameters
         what = "totals" if totals else "readings"

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import field, replace
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
@@ -21,6 +22,7 @@ from halfmask.commands._options import (
 from halfmask.commands._printing import bar, note, print_json, print_rows
 from halfmask.commands._shared_options import Advances, OfProtection, Tells, Writes, profile_of, reopen
 from halfmask.errors import OptionError
+from halfmask.files import whole_file
 from halfmask_device.decimals import parse_number
 
 if TYPE_CHECKING:
@@ -64,6 +66,14 @@ class OfferOptions(Writes, OfProtection, Tells, Advances):
     split
         The epsilon of one more level, beside levels of totals: its totals are split between two services, neither of
         which can look into them. The total has two draws of its noise, however many producers take it.
+    sign
+        Who answers for the offer. It is then signed, and a statement of one page is written next to it, with its
+        levels, promises, attacks and hash. PROFILE may be an offer that was made already.
+    until
+        With --sign: the last day on which the offer holds, like 2027-12-31.
+    card
+        With --sign: the audit's card of the offer (JSON), whose attacks the statement shows. It is published, so make
+        it on data that may be.
     private
         Epsilon, for everything about one producer, of all that the offer says about the readings (1). With 0, the
         offer is computed from the readings: it is the analyst's own, and says that it is not for publication.
@@ -82,14 +92,36 @@ class OfferOptions(Writes, OfProtection, Tells, Advances):
     within: str = "1%"
     producers: WholeIfAny = None
     split: float | None = None
+    sign: str | None = None
+    until: str | None = None
+    card: AnyPath | None = None
     private: float = 1.0
     own: AnyPath | None = None
 
+    @property
+    def statement(self) -> Path | None:
+        """The statement's file, if the offer is signed."""
+        output = self.output if self.sign is not None else None
+        return Path(output).with_name(f"{Path(output).stem}-statement.html") if isinstance(output, str | Path) else None
+
+    def written(self) -> list[Path]:
+        return [*super().written(), *filter(None, [self.statement])]
+
     def save(self, made: "Offer", path: Path) -> None:
+        if path == self.statement:
+            from halfmask.audits.card import ReportCard
+            from halfmask.pages.statement import statement
+
+            card = None if self.card is None else ReportCard.read(self.card)
+            with whole_file(path) as temporary:
+                temporary.write_text(statement(made.menu, card), encoding="utf-8")
+            return
         own = self.own is not None and path == Path(self.own)
         super().save(made.own if own else made.menu, path)
 
     def check_together(self) -> None:
+        if (self.sign is None) != (self.until is None) or (self.card is not None and self.sign is None):
+            raise OptionError("who signs says until when: name `sign` and `until` together", kind="sign", field="sign")
         if not 0 <= self.private < math.inf:
             raise OptionError(
                 f"private is {self.private:g}: give the epsilon of what is published, such as 1, or 0",
@@ -112,6 +144,28 @@ def offer(options: OfferOptions) -> "Offer":
     All of it follows from a summary under differential privacy; with ``private=0``, it is computed from the readings
     and is the analyst's own.
     """
+    from halfmask.menus.menu import sign
+
+    if options.sign is not None and options.until is not None:
+        made = _made_already(options) or _offered(options)
+        return replace(made, menu=sign(made.menu, options.sign, options.until))
+    return _offered(options)
+
+
+def _made_already(options: OfferOptions) -> "Offer | None":
+    """Return an offer that is named in place of a profile; None if a profile is named."""
+    from halfmask.menus.menu import Menu
+    from halfmask.menus.offer import Offer
+
+    path = options.profile
+    if not isinstance(path, str | Path) or Path(path).suffix != ".json":
+        return None
+    menu = Menu.read(path)
+    return Offer(replace(menu, signed=None), menu, menu.provenance.get("offer", {}).get("guarantee_costs"))
+
+
+def _offered(options: OfferOptions) -> "Offer":
+    """Return the offer of a profile."""
     from halfmask.menus.publish import own
 
     if options.private and options.own is None and (options.study, options.panel) != (None, None):
@@ -226,5 +280,6 @@ def main(options: OfferOptions, *, json: Flag = False) -> None:
         print_json(menu_json(made.menu))
     else:
         print_rows(offer_rows(made.menu), "Offer")
-        for told in (*offer_notes(made.menu), *calibration_notes(made.menu), made.sentence(), *made.menu.warnings()):
+        last = made.menu.signed.words(date.today()) if made.menu.signed else made.sentence()
+        for told in (*offer_notes(made.menu), *calibration_notes(made.menu), last, *made.menu.warnings()):
             note(told)

@@ -1,6 +1,7 @@
 """``halfmask status``: show the campaigns of a device, and what happened to its reports."""
 
 from dataclasses import dataclass, field
+from datetime import date
 from typing import TYPE_CHECKING
 
 from halfmask.commands._options import command
@@ -83,6 +84,8 @@ def main(options: Status) -> None:
             print(f"  totals are split between {member.address} and {member.helper}, which must not work together")
         if member.withdrawing:
             print(f"  {member.helper} has not withdrawn its shares yet: 'halfmask send' asks it again")
+        if member.terms.signature:
+            print(f"  {member.terms.signature.words(date.today())}")
         for outcome, (reports, reward) in each.counts.items():
             print(f"  {counted({outcome: reports})}; {money(reward, str(member.offer.get('currency', '')))}")
         for period in each.gathered:

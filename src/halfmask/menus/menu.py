@@ -4,6 +4,7 @@ import math
 import string
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from halfmask.profiles.profile import Profile
 from halfmask.profiles.totals import released
 from halfmask.results import Result
 from halfmask_device.setting import READING, SPLIT
+from halfmask_device.signed_offer import LONGEST, SignedOffer, offer_hash, signature_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -104,6 +106,7 @@ class Menu(Result):
     ``normalisers``  the study's; scores of other settings, mixes or single producers must use them too
     ``question``     the change and window that the settings' epsilons hold for
     ``public``       what households may know about the population
+    ``signed``       who answers for an offer; None if nobody has signed it
     """
 
     settings: tuple[MenuSetting, ...]
@@ -114,6 +117,7 @@ class Menu(Result):
     provenance: Mapping[str, Any] = field(default_factory=dict)
     question: Question | None = None
     public: PublicSummary | None = None
+    signed: SignedOffer | None = None
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -197,7 +201,8 @@ class Menu(Result):
             )
 
     def check(self) -> None:
-        """Raise a ValueError if ids repeat or do not end with `NONE_ID`, or if a normaliser is not above 0.
+        """Raise a ValueError if ids repeat or do not end with `NONE_ID`, if a normaliser is not above 0, or if the menu
+        was changed after it was signed.
 
         Types are not checked here.
         """
@@ -206,6 +211,7 @@ class Menu(Result):
         for name in METRICS:
             if not 0 < self.normalisers.get(name, 0) < math.inf:
                 raise ValueError(f"normaliser {name} is not above 0")
+        signature_of(menu_json(self))
 
     @property
     def release(self) -> str:
@@ -266,6 +272,20 @@ def noise_std(setting: PrivacySetting, step: float | None = None) -> float | Non
 def brief(setting: PrivacySetting) -> str:
     """Return a short text for narrow columns; a long table of numbers is replaced by its length."""
     return setting.law.brief(str(setting), setting.parameters)
+
+
+def sign(menu: Menu, by: str, until: str) -> Menu:
+    """Return the menu with a signature and its hash. Raise an OptionError if it is not for publication."""
+    menu.check_publishable()
+    if menu.question is None:
+        raise OptionError("this menu promises nothing that could be signed: take an offer", kind="sign", field="sign")
+    try:
+        last = date.fromisoformat(until).isoformat()
+    except ValueError as error:
+        raise OptionError(f"{until!r} is not a date: write it like 2027-12-31", kind="date", field="until") from error
+    if not by.strip() or not by.isprintable() or len(by) > LONGEST:
+        raise OptionError(f"a name of 1 to {LONGEST} characters signs an offer", kind="sign", field="sign")
+    return replace(menu, signed=SignedOffer(by.strip(), last, offer_hash(menu_json(menu))))
 
 
 def menu_json(menu: Menu) -> dict[str, Any]:
