@@ -1,5 +1,6 @@
 """A campaign from an offer: what it takes over, what it refuses, and that a service takes it and devices join it."""
 
+import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -8,8 +9,12 @@ from typing import Any
 import pytest
 
 from halfmask.commands.campaign import CampaignOptions, OfferedCampaign, campaign
-from halfmask.menus.menu import OWN, Menu, none_setting
+from halfmask.commands.offer import offer as offer_command
+from halfmask.errors import FileFormatError
+from halfmask.menus.menu import OWN, Menu, none_setting, sign
 from halfmask.menus.question import Question
+from halfmask_device.protocol import CampaignTerms, MessageError
+from halfmask_device.signed_offer import SignedOffer
 from tests.commands.program import error_of, halfmask
 from tests.pages.studies import menu_of
 from tests.refusals import refused
@@ -26,6 +31,13 @@ def offer(**changed: Any) -> Menu:
     question = Question(40.0, 1, unit="kWh", protect="whole-day", release="total", readings=48, high=40.0)
     settings = (*made.settings[:-1], none_setting("total"))
     return replace(made, settings=settings, question=replace(question, **changed))
+
+
+def signed(tmp_path: Path, until: str = "2027-12-31", **changed: Any) -> Path:
+    """A signed offer's file."""
+    offer(**changed).write(tmp_path / "offer.json")
+    offer_command(tmp_path / "offer.json", tmp_path / "signed.json", sign="A. Officer", until=until)
+    return tmp_path / "signed.json"
 
 
 def of_readings() -> Menu:
@@ -112,8 +124,9 @@ def test_the_token_is_not_an_option(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 def test_a_service_takes_it_and_a_device_joins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url = sqlite_url(tmp_path)
     operator = init(url)
-    offer().write(tmp_path / "offer.json")
-    line = ["campaign", tmp_path / "offer.json", *(f"--{name}={value}" for name, value in TERMS.items())]
+    path = signed(tmp_path)
+    signature = json.loads(path.read_text())["signed"]
+    line = ["campaign", path, *(f"--{name}={value}" for name, value in TERMS.items())]
     shown = halfmask(*line, "-o", tmp_path / "campaign.json")
     assert shown.returncode == 0, shown.stderr
     assert "light blur" not in shown.stdout  # a menu made by hand has no names
@@ -133,6 +146,10 @@ def test_a_service_takes_it_and_a_device_joins(tmp_path: Path, monkeypatch: pyte
         }
         joined = halfmask("join", address, "--campaign", id, "--setting", "A", "--state", tmp_path / "mine")
         assert joined.returncode == 0, joined.stderr
+        asked = halfmask("status", "--state", tmp_path / "mine")
+        for said in (joined.stdout + joined.stderr, asked.stdout):
+            assert signature["hash"] in said
+            assert "A. Officer" in said
         monkeypatch.setenv("HALFMASK_TOKEN", operator)  # not a consumer's
         error = error_of(*line, "--service", address)
         assert (error.code, getattr(error, "status", None)) == ("service", 403)
@@ -143,3 +160,49 @@ def test_it_returns_what_it_writes(tmp_path: Path) -> None:
     made = campaign(CampaignOptions(menu=offer(), output=path, **TERMS))
     assert isinstance(made, OfferedCampaign)
     assert json.loads(path.read_text()) == json.loads(json.dumps(made.plain))
+
+
+def test_a_campaign_of_a_signed_offer_carries_its_hash(tmp_path: Path) -> None:
+    path = signed(tmp_path)
+    held = json.loads(path.read_text())
+    bare = {name: value for name, value in held.items() if name != "signed"}
+    written = json.dumps(bare, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    assert held["signed"] == {"by": "A. Officer", "until": "2027-12-31", "hash": hashlib.sha256(written).hexdigest()}
+    statement = (tmp_path / "signed-statement.html").read_text()
+    assert held["signed"]["hash"] in statement
+    assert "A. Officer" in statement
+    terms = campaign(path, **TERMS).terms
+    assert terms.signature == SignedOffer(**held["signed"])
+    assert terms.terms_hash() != campaign(offer(), **TERMS).terms.terms_hash()
+    assert "signed" not in campaign(offer(), **TERMS).terms.terms()
+
+
+def test_what_was_changed_after_it_was_signed_is_refused(tmp_path: Path) -> None:
+    path = signed(tmp_path)
+    plain = campaign(path, **TERMS).plain
+    changed = json.loads(json.dumps(plain))
+    changed["menu"]["settings"][0]["setting"] = "laplace:1@total"
+    with pytest.raises(MessageError) as found:
+        CampaignTerms.read(changed)
+    assert found.value.field == "menu.signed"
+    path.write_text(path.read_text().replace("laplace:2.5@total", "laplace:1@total"))
+    with pytest.raises(FileFormatError):
+        Menu.read(path)
+
+
+def test_a_campaign_ends_before_the_signature(tmp_path: Path) -> None:
+    path = signed(tmp_path, until="2027-05-31")
+    assert campaign(path, **TERMS).terms.signature is not None  # the last day is May 31
+    with refused("option.signed", "end"):
+        campaign(path, **TERMS | {"end": "2027-06-02"})
+
+
+def test_only_what_may_be_published_is_signed() -> None:
+    with refused("option.own"):
+        sign(replace(offer(), provenance={OWN: "computed from readings"}), "A. Officer", "2027-12-31")
+    with refused("option.date", "until"):
+        sign(offer(), "A. Officer", "next year")
+    with refused("option.sign", "sign"):
+        sign(offer(), "", "2027-12-31")
+    with refused("option.sign", "sign"):
+        sign(menu_of({"A": ("laplace:0.5", 0.3, 0.9)}), "A. Officer", "2027-12-31")

@@ -1,7 +1,8 @@
 """The levels of an offer on page one: a table of what they promise and cost, and what the promises are about."""
 
-from halfmask.menus.menu import NONE_ID, Menu, MenuSetting
+from halfmask.menus.menu import CALIBRATION, NONE_ID, Menu, MenuSetting
 from halfmask.menus.menu_scale import score_words
+from halfmask.menus.offer_table import split_notes
 from halfmask.menus.question import WHOLE, Question
 from halfmask.pages.page_numbers import epsilon, percent
 from halfmask.pages.page_parts import Markup, html_table
@@ -18,14 +19,18 @@ def levels_table(menu: Menu, profile: Profile | None) -> Markup:
     columns += _promise_columns(menu) if by_promise(menu) else _reading_columns(menu, profile)
     columns += [(f"Error, {users:,}", [percent(_error_of(each, users)) for each in menu.settings]) for users in crowds]
     columns.append(("Producers needed", ["–" if each.needed is None else f"{each.needed:,}" for each in menu.settings]))
-    if menu.settings[0].setting.release != SPLIT:
-        columns += [
-            ("Paper's privacy", [score_words(each.privacy.median, known=each.outside) for each in menu.settings]),
-            ("Paper's utility", [score_words(each.utility.median, known=each.outside) for each in menu.settings]),
-        ]
+    columns += [
+        ("Paper's privacy", [_paper_privacy(each) for each in menu.settings]),
+        ("Paper's utility", [score_words(each.utility.median, known=each.outside) for each in menu.settings]),
+    ]
     told = "What is offered; every column is explained below. What is called paper A and so on is not offered."
     rows = [list(row) for row in zip(*(cells for _, cells in columns), strict=True)]
     return html_table(told, [head for head, _ in columns], rows, numbers=range(1, len(columns)))
+
+
+def _paper_privacy(each: MenuSetting) -> str:
+    """Return the paper's privacy score; of a split level, whose masked values nobody sees, that it is split."""
+    return SPLIT if each.setting.release == SPLIT else score_words(each.privacy.median, known=each.outside)
 
 
 def _promise_columns(menu: Menu) -> list[tuple[str, list[str]]]:
@@ -73,7 +78,8 @@ def promised(menu: Menu, profile: Profile | None = None) -> list[str]:
         return ["The offer does not say what its epsilons are about: make it with halfmask offer."]
     drawn = f"E{asked.drawn()[1:]}."
     if by_promise(menu):
-        return [_of_promise(menu, asked), f"{_beyond(asked)} {drawn}", *_clipped(menu, asked)]
+        split = [f"{told[:1].upper()}{told[1:]}." for told in split_notes(menu, asked)]
+        return [_of_promise(menu, asked), *split, f"{_beyond(asked)} {drawn}", *_clipped(menu, asked)]
     told = [
         f"One reading: one report changes the odds between two readings up to {asked.size} apart by a factor of at "
         "most e^epsilon, whoever looks and whatever else they know, at delta 0. For another change epsilon is "
@@ -111,9 +117,12 @@ def _amount(value: float, asked: Question) -> str:
 
 
 def _clipped(menu: Menu, asked: Question) -> list[str]:
-    """Return what clipping totals to the bounds does; empty if it does nothing."""
+    """Return what clipping totals to the bounds does; empty if it does nothing.
+
+    A published offer has it only as an interval, among what its figures rest on.
+    """
     found = menu.provenance.get("offer", {}).get("clipping")
-    if not found or not found["share"]:
+    if not found or not found["share"] or CALIBRATION in menu.provenance:
         return []
     return [
         f"{percent(found['share'])} of the {asked.noun}s' totals lie outside of these bounds and are clipped, which "

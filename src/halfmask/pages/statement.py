@@ -4,7 +4,7 @@ from halfmask import __version__
 from halfmask.audits.card import ReportCard
 from halfmask.errors import OptionError
 from halfmask.menus.menu import CALIBRATION, Menu
-from halfmask.menus.offer_table import calibration_notes, split_notes
+from halfmask.menus.offer_table import calibration_notes
 from halfmask.pages.learned_by_attacks import learned
 from halfmask.pages.offered_levels import levels_table, promised
 from halfmask.pages.page_parts import Markup, bullets, joined_markup, page_file, paragraph, render
@@ -35,7 +35,7 @@ def statement(menu: Menu, card: ReportCard | None = None) -> str:
         name="What this offer promises",
         what=f"{made.get('producers', 0):,} producers; totals of each {menu.question.noun}",
         levels=levels_table(menu, None),
-        promises=bullets([*promised(menu), *_sentences(split_notes(menu, menu.question))]),
+        promises=bullets(promised(menu)),
         attacks=_attacks(menu, card),
         calibration=bullets(_sentences(calibration_notes(menu))) if CALIBRATION in menu.provenance else "",
         limits=bullets(LIMITS),
