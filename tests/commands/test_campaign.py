@@ -11,6 +11,7 @@ import pytest
 from halfmask.commands.campaign import CampaignOptions, OfferedCampaign, campaign
 from halfmask.commands.offer import offer as offer_command
 from halfmask.errors import FileFormatError
+from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import OWN, Menu, none_setting, sign
 from halfmask.menus.question import Question
 from halfmask_device.protocol import CampaignTerms, MessageError
@@ -19,6 +20,7 @@ from tests.commands.program import error_of, halfmask
 from tests.pages.studies import menu_of
 from tests.refusals import refused
 from tests.service.process import init, served
+from tests.service.split_processes import two_services
 from tests.service.world import sqlite_url
 
 TERMS: dict[str, Any] = {"name": "Old town", "purpose": "size it", "begin": "2027-03-01", "end": "2027-06-01"}
@@ -153,6 +155,51 @@ def test_a_service_takes_it_and_a_device_joins(tmp_path: Path, monkeypatch: pyte
         monkeypatch.setenv("HALFMASK_TOKEN", operator)  # not a consumer's
         error = error_of(*line, "--service", address)
         assert (error.code, getattr(error, "status", None)) == ("service", 403)
+
+
+def split_offer() -> Menu:
+    """An offer with a level whose totals are split."""
+    made = offer()
+    split = replace(made.settings[0], id="S", setting=PrivacySetting.parse("laplace:40@split"))
+    return replace(made, settings=(*made.settings[:-1], split, made.settings[-1]))
+
+
+def test_a_split_level_needs_a_helper_and_a_helper_a_split_level() -> None:
+    for menu, helper in ((split_offer(), None), (offer(), "https://helper.example")):
+        with refused("option.helper", "helper"):
+            campaign(menu, **TERMS, helper=helper)
+    with refused("option.plain_http", "helper"):
+        campaign(split_offer(), **TERMS, helper="http://helper.example")
+    with refused("option.helper", "helper"):
+        campaign(offer(), **TERMS, helper_token_file="token")
+    made = campaign(split_offer(), **TERMS, helper="https://helper.example/")
+    assert made.plain["split"] == {"helper": "https://helper.example"}
+    assert made.terms.split_id == "S"
+
+
+@pytest.mark.parametrize("floor", [1, 50])
+def test_leader_and_helper_agree_on_it_or_say_why_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, floor: int
+) -> None:
+    split_offer().write(tmp_path / "offer.json")
+    with two_services(tmp_path, "--least-producers", str(floor)) as (leader, helper):
+        for name, service in (("TOKEN", leader), ("HELPER_TOKEN", helper)):
+            token = service.served.ok("POST", "/v1/consumers", service.operator, {"name": "utility"})["token"]
+            monkeypatch.setenv(f"HALFMASK_{name}", token)
+        words = ["campaign", tmp_path / "offer.json", *(f"--{name}={value}" for name, value in TERMS.items())]
+        words += ["--service", leader.address, "--helper", helper.address]
+        if floor > 20:
+            assert error_of(*words).code == "run.helper_refused"
+            return
+        posted = halfmask(*words)
+        assert posted.returncode == 0, posted.stderr
+        state, id = ("--state", tmp_path / "mine"), posted.stdout.splitlines()[-1]
+        joined = halfmask("join", leader.address, "--campaign", id, "--setting", "S", *state)
+        assert joined.returncode == 0, joined.stderr
+        assert leader.address in joined.stderr
+        assert helper.address in joined.stderr
+        assert helper.address in halfmask("status", *state).stdout
+        assert halfmask("leave", *state).returncode == 0
 
 
 def test_it_returns_what_it_writes(tmp_path: Path) -> None:

@@ -2,13 +2,16 @@
 
 import itertools
 import json
+import multiprocessing
 import os
-import pickle
+import shutil
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -22,27 +25,38 @@ from halfmask_device.privacy_ledger import read_ledger
 from halfmask_device.report_sending import CampaignSender
 from halfmask_device.sharing import Sharer
 from halfmask_device.split_services import trust_words
-from tests.device.split_pair import HELPER, LEADER, Pair
+from tests.device.split_wire import SplitWire, split_wire
 from tests.device.test_period_totals import BEGINS, half_hours
+from tests.device.test_split_terms import TERMS
 from tests.refusals import refused
+from tests.service.split_pair import HELPER, LEADER
 
 TIME = "2026-11-15T00:00:00Z"
 FREE = Consent(least_producers=1)
-TOTAL = 149  # 48 x 0.31 in steps of 0.1, rounded
+DATE = "2026-11-15"
+TOTAL = 1488  # 48 x 0.31 in steps of 0.01
 
 
-def device(folder: Path, pair: Pair) -> Sharer:
-    return Sharer(folder, pair.service, clock=pair.clock)
+@pytest.fixture
+def wire(tmp_path: Path) -> Iterator[SplitWire]:
+    with split_wire(tmp_path) as made:
+        yield made
 
 
-def joined(folder: Path, pair: Pair, setting: str = "S", consent: Consent = FREE) -> Sharer:
-    sharer = device(folder, pair)
-    sharer.join(LEADER, "c1", setting, consent=consent)
+def device(folder: Path, wire: SplitWire) -> Sharer:
+    return Sharer(folder, wire.service, clock=wire.clock)
+
+
+def joined(folder: Path, wire: SplitWire, setting: str = "S", consent: Consent = FREE) -> Sharer:
+    sharer = device(folder, wire)
+    sharer.join(LEADER, wire.campaign, setting, consent=consent)
     return sharer
 
 
-def after(pair: Pair, days: int = 1) -> None:
-    pair.now = BEGINS + days * DAY + MINUTE
+def after(wire: SplitWire, days: int = 1) -> None:
+    """Set both services' clocks to soon after the end of a day."""
+    for world in (wire.pair.leader, wire.pair.helper):
+        world.clock.now = BEGINS + days * DAY + MINUTE
 
 
 def stored_shares(sharer: Sharer) -> list[tuple[Any, ...]]:
@@ -68,32 +82,29 @@ def handled() -> Answer | None:
     return None
 
 
-def test_a_total_is_cut_stored_and_sent_to_both_the_helper_first(tmp_path: Path) -> None:
-    pair = Pair()
-    sharer = joined(tmp_path / "state", pair)
+def test_a_total_is_cut_stored_and_sent_to_both_the_helper_first(wire: SplitWire, tmp_path: Path) -> None:
+    sharer = joined(tmp_path / "state", wire)
     sharer.put(half_hours())
-    after(pair)
+    after(wire)
     assert sharer.send().outcomes == {"accepted": 1}
-    assert pair.split_sum(TIME) == (TOTAL, 1)
-    posts = [address for method, address, _ in pair.log if method == "POST"]
-    assert posts[1:] == [f"{HELPER}/v1/split/h1/shares", f"{LEADER}/v1/reports"]
-    report = json.loads(pair.log[-1][2])["reports"][0]
+    assert wire.posted() == [f"{HELPER}/v1/split/{wire.pair.held}/shares", f"{LEADER}/v1/reports"]
+    report = json.loads(wire.log[-1][2])["reports"][0]
     assert set(report) == {"time", "setting", "report", "share"}
     assert (stored_shares(sharer), sharer.send().outcomes) == ([], {})
+    assert wire.exact_sum(DATE) == (TOTAL, 1)
 
 
-def test_both_shares_are_erased_when_both_have_answered(tmp_path: Path) -> None:
-    pair = Pair()
-    sharer = joined(tmp_path / "state", pair)
+def test_both_shares_are_erased_when_both_have_answered(wire: SplitWire, tmp_path: Path) -> None:
+    sharer = joined(tmp_path / "state", wire)
     sharer.put(half_hours())
-    after(pair)
-    pair.faults = [handled, lost, lost, lost]
+    after(wire)
+    wire.faults = [None, handled, lost, lost]
     with refused("run.no_answer"):
         sharer.send()
     ((nonce, leader, helper, _),) = stored_shares(sharer)
     kept = files(sharer)
     assert all(each in kept for each in (nonce, leader, helper))
-    device(tmp_path / "state", pair).send()
+    device(tmp_path / "state", wire).send()
     kept = files(sharer)
     assert not any(each in kept for each in (nonce, leader, helper))
 
@@ -101,177 +112,159 @@ def test_both_shares_are_erased_when_both_have_answered(tmp_path: Path) -> None:
 @pytest.mark.parametrize("fault", [lost, handled])
 @pytest.mark.parametrize("request_number", range(3))
 def test_a_lost_message_is_sent_again_byte_for_byte(
-    tmp_path: Path, request_number: int, fault: Callable[[], Answer | None]
+    wire: SplitWire, tmp_path: Path, request_number: int, fault: Callable[[], Answer | None]
 ) -> None:
-    pair = Pair()
-    sharer = joined(tmp_path / "state", pair)
+    sharer = joined(tmp_path / "state", wire)
     sharer.put(half_hours())
-    after(pair)
-    before = len(pair.log)
-    pair.faults = [*[None] * request_number, fault]  # type: ignore[list-item]
+    after(wire)
+    before = len(wire.log)
+    wire.faults = [*[None] * request_number, fault]
     sharer.send()
-    bodies = [body for method, _, body in pair.log[before:] if method == "POST"]
+    bodies = [body for method, _, body in wire.log[before:] if method == "POST"]
     assert len(bodies) == 2 + (request_number > 0)
     assert len(set(bodies)) == 2
-    assert pair.split_sum(TIME) == (TOTAL, 1)
+    assert wire.exact_sum(DATE) == (TOTAL, 1)
 
 
-def test_what_the_helper_refuses_does_not_go_to_the_leader(tmp_path: Path) -> None:
-    pair = Pair()
-    sharer = joined(tmp_path / "state", pair)
+def test_what_the_helper_refuses_does_not_go_to_the_leader(wire: SplitWire, tmp_path: Path) -> None:
+    sharer = joined(tmp_path / "state", wire)
     sharer.put(half_hours())
-    after(pair)
-    pair.refusals["/v1/split/h1/shares"] = "conflict"
-    assert sharer.send().outcomes == {"conflict": 1}
-    assert not any(address.endswith("/v1/reports") for _, address, _ in pair.log)
-    assert (stored_shares(sharer), outcomes(sharer)) == ([], [(TIME, "conflict")])
+    after(wire)
+    shutil.copytree(tmp_path / "state", tmp_path / "backup")
+    shutil.copy(tmp_path / "state.secret", tmp_path / "backup.secret")
+    assert sharer.send().outcomes == {"accepted": 1}
+    restored, before = device(tmp_path / "backup", wire), len(wire.posted())  # it cuts the total again
+    assert restored.send().outcomes == {"conflict": 1}
+    assert wire.posted()[before:] == [f"{HELPER}/v1/split/{wire.pair.held}/shares"]
+    assert (stored_shares(restored), outcomes(restored)) == ([], [(TIME, "conflict")])
+    assert wire.exact_sum(DATE) == (TOTAL, 1)
 
 
-def test_a_share_that_is_too_early_stays(tmp_path: Path) -> None:
-    pair = Pair()
-    sharer = joined(tmp_path / "state", pair)
+def test_a_share_that_is_too_early_stays(wire: SplitWire, tmp_path: Path) -> None:
+    sharer = joined(tmp_path / "state", wire)
     sharer.put(half_hours())
     sharer._clock = lambda: (BEGINS + DAY + MINUTE) / 1e6  # fast
     assert sharer.send().outcomes == {"future": 1}
     assert len(stored_shares(sharer)) == 1
-    after(pair)
+    after(wire)
     assert sharer.send().outcomes == {"accepted": 1}
-    assert pair.split_sum(TIME) == (TOTAL, 1)
+    assert wire.exact_sum(DATE) == (TOTAL, 1)
 
 
-def test_rejoining_never_reports_a_period_again(tmp_path: Path) -> None:
-    pair = Pair()
-    sharer = joined(tmp_path / "state", pair)
+def test_rejoining_never_reports_a_period_again(wire: SplitWire, tmp_path: Path) -> None:
+    sharer = joined(tmp_path / "state", wire)
     sharer.put(half_hours())
-    after(pair)
+    after(wire)
     sharer.send()
-    sharer.leave("c1")
-    assert (pair.at_helper, pair.at_leader) == ({}, {})
-    sharer.join(LEADER, "c1", "S", consent=FREE)
+    sharer.leave(wire.campaign)
+    assert wire.log[-1][:2] == ("DELETE", f"{HELPER}/v1/split/{wire.pair.held}/shares")
+    sharer.join(LEADER, wire.campaign, "S", consent=FREE)
     assert sharer.put(half_hours()).refused == {"late": 48}
     assert sharer.send().outcomes == {}
     sharer.put(half_hours(48, 96))
-    after(pair, 2)
+    after(wire, 2)
     assert sharer.send().outcomes == {"accepted": 1}
+    assert wire.exact_sum("2026-11-16") == (TOTAL, 1)
+    assert wire.pair.close(DATE)["withheld"]  # what was withdrawn does not count
 
 
-def test_what_was_queued_when_leaving_counts_as_reported(tmp_path: Path) -> None:
+def test_what_was_queued_when_leaving_counts_as_reported(wire: SplitWire, tmp_path: Path) -> None:
     """A share may have arrived although the answer was lost."""
-    pair = Pair()
-    sharer = joined(tmp_path / "state", pair)
+    sharer = joined(tmp_path / "state", wire)
     sharer.put(half_hours())
-    after(pair)
-    pair.faults = [None, handled, lost, lost]  # type: ignore[list-item]
+    after(wire)
+    wire.faults = [None, handled, lost, lost]
     with refused("run.no_answer"):
         sharer.send()
-    sharer.leave("c1")
+    sharer.leave(wire.campaign)
     assert stored_shares(sharer) == []
-    sharer.join(LEADER, "c1", "S", consent=FREE)
+    sharer.join(LEADER, wire.campaign, "S", consent=FREE)
     assert sharer.put(half_hours()).refused == {"late": 48}
 
 
-def test_leaving_withdraws_at_the_helper_as_soon_as_it_answers(tmp_path: Path) -> None:
-    pair = Pair()
-    sharer = joined(tmp_path / "state", pair)
+def test_leaving_withdraws_at_the_helper_as_soon_as_it_answers(wire: SplitWire, tmp_path: Path) -> None:
+    sharer = joined(tmp_path / "state", wire)
     sharer.put(half_hours())
-    after(pair)
+    after(wire)
     sharer.send()
-    pair.faults = [None, lost, lost, lost]  # type: ignore[list-item]
-    assert sharer.leave("c1").withdrawing
-    assert (len(pair.at_helper), pair.at_leader) == (1, {})
-    pair.faults = [lost] * 3
+    wire.faults = [None, lost, lost, lost]
+    assert sharer.leave(wire.campaign).withdrawing
+    wire.faults = [None, None, lost, lost, lost]
     with refused("run.no_answer"):
-        sharer.join(LEADER, "c1", "S", consent=FREE)
+        sharer.join(LEADER, wire.campaign, "S", consent=FREE)
     sharer.send()
-    assert pair.at_helper == {}
+    assert wire.log[-1][:2] == ("DELETE", f"{HELPER}/v1/split/{wire.pair.held}/shares")
     assert not sharer.memberships(left=True)[0].withdrawing
+    assert sharer.join(LEADER, wire.campaign, "S", consent=FREE).ticket
 
 
-def test_terms_that_differ_are_not_joined(tmp_path: Path) -> None:
-    pair = Pair()
-    for name, other in (
-        ("terms", pair.terms.text().replace("Dublin", "London")),
-        ("leader", HELPER),
-        ("campaign", "x"),
+def test_terms_that_differ_are_not_joined(wire: SplitWire, tmp_path: Path) -> None:
+    offer, shown = ("GET", f"/v1/campaigns/{wire.campaign}"), ("GET", f"/v1/split/{wire.pair.held}")
+    text = wire.pair.terms.text()
+    for where, change, code in (
+        (shown, {"terms": text.replace("UTC", "GMT")}, "split_terms"),
+        (shown, {"leader": HELPER}, "split_terms"),
+        (shown, {"campaign": "x"}, "split_terms"),
+        (offer, {"least_producers": 2}, "split_terms"),  # not what the terms say
+        (offer, {"split": {"helper": HELPER, "campaign": None, "terms": None}}, "not_ready"),
+        (offer, {"split": {"helper": "http://helper.example", "campaign": "h", "terms": text}}, "plain_http"),
     ):
-        pair.shown = Pair().shown | {name: other}
-        with refused("option.split_terms"):
-            joined(tmp_path / "state", pair)
-    pair.shown = Pair().shown
-    pair.offer["least_producers"] = 2  # the offer is not what the terms say
-    with refused("option.split_terms"):
-        joined(tmp_path / "state", pair)
-    pair.offer["least_producers"] = 1
-    pair.offer["split"]["terms"] = None
-    with refused("option.not_ready"):
-        joined(tmp_path / "state", pair)
-    assert pair.settings == {}
+        wire.changed = {where: lambda told, change=change: told | change}
+        with refused(f"option.{code}"):
+            joined(tmp_path / "state", wire)
+    wire.changed = {}
+    with refused("option.plain_http"):
+        device(tmp_path / "state", wire).join("http://leader.example", wire.campaign, "S", consent=FREE)
+    assert not any(method == "POST" for method, *_ in wire.log)
 
 
-def test_another_helper_after_joining_is_noticed(tmp_path: Path) -> None:
-    pair = Pair()
-    sharer = joined(tmp_path / "state", pair)
+def test_another_helper_after_joining_is_noticed(wire: SplitWire, tmp_path: Path) -> None:
+    sharer = joined(tmp_path / "state", wire)
     sharer.put(half_hours())
-    after(pair)
-    pair.offer = pair.offer | {"split": pair.offer["split"] | {"helper": "https://other.example"}}
+    after(wire)
+    path = f"/v1/campaigns/{wire.campaign}"
+    wire.changed = {("GET", path): lambda told: told | {"split": told["split"] | {"helper": "https://other.example"}}}
     with refused("option.terms"):
         sharer.send()
-    assert pair.at_helper == pair.at_leader == {}
-
-
-def test_shares_are_not_sent_in_plain_text(tmp_path: Path) -> None:
-    pair = Pair()
-    pair.offer["split"]["helper"] = "http://helper.example"
-    with refused("option.plain_http"):
-        joined(tmp_path / "state", pair)
-    with refused("option.plain_http"):
-        device(tmp_path / "state", pair).join("http://leader.example", "c1", "S", consent=FREE)
+    assert wire.posted() == []
 
 
 def test_the_owner_reads_who_must_not_work_together() -> None:
-    terms = Pair().terms
-    words = trust_words(terms)
+    words = trust_words(TERMS)
     assert LEADER in words[0]
     assert HELPER in words[0]
-    one_owner = replace(terms, leader="https://a.utility.example", helper="https://b.utility.example:8443")
+    one_owner = replace(TERMS, leader="https://a.utility.example", helper="https://b.utility.example:8443")
     assert (len(words), len(trust_words(one_owner))) == (2, 3)
 
 
-def test_a_change_of_level_takes_effect_with_the_next_total(tmp_path: Path) -> None:
-    pair = Pair()
-    sharer = joined(tmp_path / "state", pair, "A")
-    sharer.put(half_hours())
-    after(pair)
-    assert sharer.send().outcomes == {"accepted": 1}
-    assert "steps" in next(iter(pair.at_leader.values()))
-    assert sharer.change("c1", "S").ticket
-    sharer.put(half_hours(48, 96))
-    after(pair, 2)
-    assert sharer.send().outcomes == {"accepted": 1}
-    assert pair.split_sum("2026-11-16T00:00:00Z") == (TOTAL, 1)
-    sharer.change("c1", "A")
-    sharer.put(half_hours(96, 144))
-    after(pair, 3)
-    assert sharer.send().outcomes == {"accepted": 1}
-    assert [("share" in each) for each in pair.at_leader.values()] == [False, True, False]
-    sharer.leave("c1")
-    assert pair.at_helper == {}
+def test_a_change_of_level_takes_effect_with_the_next_total(wire: SplitWire, tmp_path: Path) -> None:
+    sharer = joined(tmp_path / "state", wire, "T")
+    for day, setting in enumerate("TST"):
+        if day:
+            sharer.change(wire.campaign, setting)
+        sharer.put(half_hours(48 * day, 48 * day + 48))
+        after(wire, day + 1)
+        assert sharer.send().outcomes == {"accepted": 1}
+    reports = [json.loads(body)["reports"][0] for _, address, body in wire.log if address.endswith("/v1/reports")]
+    assert ["share" in each for each in reports] == ["steps" not in each for each in reports] == [False, True, False]
+    assert wire.exact_sum("2026-11-16") == (TOTAL, 1)
+    sharer.leave(wire.campaign)
+    assert wire.log[-1][:2] == ("DELETE", f"{HELPER}/v1/split/{wire.pair.held}/shares")
 
 
-def test_split_and_local_levels_are_counted_apart(tmp_path: Path) -> None:
-    pair = Pair()
-    sharer = joined(tmp_path / "state", pair)
+def test_split_and_local_levels_are_counted_apart(wire: SplitWire, tmp_path: Path) -> None:
+    sharer = joined(tmp_path / "state", wire)
     assert sharer.budgets()[0].budget.shown() == "28.25"  # what 30 reports of epsilon 1 compose to
     write_budgets(sharer.state, {"split": Budget(2.5)})
     for day in range(3):
         sharer.put(half_hours(48 * day, 48 * day + 48))
-        after(pair, day + 1)
+        after(wire, day + 1)
         sharer.send()
     assert [outcome for _, outcome in outcomes(sharer)] == ["accepted", "accepted"]  # the third would be epsilon 3
     split, local = (read_ledger(sharer.state, "1", trust=trust) for trust in ("split", "local"))
     assert (split.total.reports, round(split.total.whole, 9), local.total.reports) == (2, 2.0, 0)
     assert [standing.trust for standing in sharer.budgets()] == ["split"]
-    sharer.change("c1", "A", budget=500.0)
+    sharer.change(wire.campaign, "T", budget=500.0)
     assert {standing.trust: round(standing.spent, 6) for standing in sharer.budgets()} == {"split": 2.0, "local": 0.0}
 
 
@@ -281,66 +274,82 @@ KILLED_AT = (
 )  # fmt: skip
 
 
-def sends_until_killed(folder: Path, kind: type, name: str, moment: str, count: int) -> int:
+def sends_until_killed(folder: Path, wire: SplitWire, kill: tuple[type, str], moment: str, count: int) -> int:
     """Let a child process send, killed at the ``count``-th call of a method; its way of ending.
 
-    The services survive: their state is written to a file before the child dies, and when it ends.
+    The child asks this process, which passes its requests on to the services.
     """
+    here, there = multiprocessing.Pipe()
     child = os.fork()
-    if child:
-        return os.waitpid(child, 0)[1]
-    pair, real, calls = pickle.loads((folder / "pair").read_bytes()), getattr(kind, name), itertools.count()
+    if not child:
+        here.close()
+        _send_in_child(folder, there, wire.clock(), kill, moment, count)
+    there.close()
+    with suppress(EOFError):
+        while True:
+            here.send(wire(*here.recv()))
+    return os.waitpid(child, 0)[1]
 
-    def at(now: str) -> None:
-        if now == moment and next(calls) == count:
-            (folder / "pair").write_bytes(pickle.dumps(pair))
+
+def _send_in_child(
+    folder: Path, pipe: Connection, now: float, kill: tuple[type, str], moment: str, count: int
+) -> NoReturn:
+    kind, name = kill
+    real, calls = getattr(kind, name), itertools.count()
+
+    def reached(when: str) -> None:
+        if when == moment and next(calls) == count:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def watched(*given: Any, **named: Any) -> Any:
-        at("before")
+        reached("before")
         result = real(*given, **named)
-        at("after")
+        reached("after")
         return result
+
+    def carry(*request: Any) -> Any:
+        pipe.send(request)
+        return pipe.recv()
 
     try:
         setattr(kind, name, watched)
-        device(folder / "state", pair).send()
-        (folder / "pair").write_bytes(pickle.dumps(pair))
+        Sharer(folder, lambda address: ServiceClient(address, carry), clock=lambda: now).send()
     except BaseException:
         os._exit(1)
     os._exit(0)
 
 
-@pytest.mark.parametrize(("kind", "name"), KILLED_AT)
+@pytest.mark.parametrize("kill", KILLED_AT)
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_a_device_that_is_killed_between_two_steps_loses_and_doubles_nothing(
-    tmp_path: Path, kind: type, name: str, moment: str
+    wire: SplitWire, tmp_path: Path, kill: tuple[type, str], moment: str
 ) -> None:
-    pair = Pair()
-    sharer = joined(tmp_path / "state", pair)
+    sharer = joined(tmp_path / "state", wire)
     sharer.put(half_hours())
     sharer.state.close()
-    after(pair)
-    (tmp_path / "pair").write_bytes(pickle.dumps(pair))
-    ends = [sends_until_killed(tmp_path, kind, name, moment, 0)]
+    after(wire)
+    ends = [sends_until_killed(tmp_path / "state", wire, kill, moment, 0)]
     while ends[-1] == signal.SIGKILL and len(ends) < 20:
-        ends.append(sends_until_killed(tmp_path, kind, name, moment, len(ends)))
+        ends.append(sends_until_killed(tmp_path / "state", wire, kill, moment, len(ends)))
     assert ends[0] == signal.SIGKILL
     assert ends[-1] == 0
-    pair = pickle.loads((tmp_path / "pair").read_bytes())
-    assert pair.split_sum(TIME) == (TOTAL, 1)
-    assert len(pair.at_helper) == len(pair.at_leader) == 1
-    sharer = device(tmp_path / "state", pair)
+    sharer = device(tmp_path / "state", wire)
     assert stored_shares(sharer) == []
     assert outcomes(sharer) in ([(TIME, "accepted")], [(TIME, "known")])
     assert read_ledger(sharer.state, "1", trust="split").total.reports == 1
+    assert wire.exact_sum(DATE) == (TOTAL, 1)
+    assert wire.pair.period(DATE)["split"] == {"counted": 1, "invalid": 0, "missing": 0}
 
 
-def test_times_of_a_period_are_its_first_instant(tmp_path: Path) -> None:
-    pair = Pair(time_zone="Europe/Berlin", begins="2026-11-15T23:00:00Z", ends="2026-11-20T23:00:00Z")
-    sharer = joined(tmp_path / "state", pair)
-    first = BEGINS + 23 * 60 * MINUTE
-    sharer.put((instant_text(first + n * 30 * MINUTE), "0.31") for n in range(48))
-    pair.now = first + DAY + MINUTE
-    sharer.send()
-    assert pair.split_sum("2026-11-15T23:00:00Z") == (TOTAL, 1)
+def test_a_period_begins_in_its_time_zone_and_a_range_may_begin_below_zero(tmp_path: Path) -> None:
+    changed: dict[str, Any] = {
+        "time_zone": "Europe/Berlin", "begins": "2026-11-14T23:00:00Z", "ends": "2026-11-30T23:00:00Z",
+        "lattice": {"step": "0.01", "low": "-10", "high": "40"}, "grace_minutes": 120,
+    }  # fmt: skip
+    with split_wire(tmp_path, **changed) as wire:
+        sharer = joined(tmp_path / "state", wire)
+        first = BEGINS + 23 * 60 * MINUTE
+        sharer.put((instant_text(first + n * 30 * MINUTE), "-0.05") for n in range(48))
+        after(wire, 2)
+        assert sharer.send().outcomes == {"accepted": 1}
+        assert wire.exact_sum("2026-11-16") == (-240, 1)

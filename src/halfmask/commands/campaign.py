@@ -1,32 +1,29 @@
 """``halfmask campaign``: make a campaign from an offer, show what producers will see, and post it."""
 
-import os
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from halfmask.commands._campaign_posting import ConsumerAccess, post_campaign
 from halfmask.commands._options import AnyMenu, AnyPath, Flag, Numbers, Whole, WholeIfAny, command
 from halfmask.commands._printing import note, print_rows
 from halfmask.commands._shared_options import MayWrite, menu_of
-from halfmask.errors import OptionError, SourceError
+from halfmask.errors import OptionError
 from halfmask_device.campaign_calendar import Calendar
 from halfmask_device.consent import LEAST_PRODUCERS, level_words
 from halfmask_device.decimals import money, number_text
-from halfmask_device.http_client import ServiceClient
 from halfmask_device.instants import at, instant_text, of_datetime
 from halfmask_device.level_epsilon import CampaignLevel
 from halfmask_device.protocol import CampaignTerms, MessageError
 from halfmask_device.reading_times import time_zone
-from halfmask_device.setting import TOTAL, DeviceSetting
+from halfmask_device.setting import SPLIT, TOTAL, DeviceSetting
+from halfmask_device.split_terms import carries_shares
 
 if TYPE_CHECKING:
     from halfmask.menus.menu import Menu
 
-TOKEN = "HALFMASK_TOKEN"
-"""The environment variable that holds the consumer's token."""
 KINDS = {"15m": "quarter_hour", "30m": "half_hour"}
 """Names of a campaign's periods that are spelled differently in an offer."""
 OPTION_OF = {
@@ -89,6 +86,10 @@ class CampaignOptions(MayWrite):
         The address of the service to which the campaign is posted. Without it, it is only shown.
     token_file
         A file that holds the consumer's token; by default the environment's HALFMASK_TOKEN.
+    helper
+        The address of the second service of a split level, run by somebody else.
+    helper_token_file
+        A file that holds the consumer's token of the helper; by default the environment's HALFMASK_HELPER_TOKEN.
     output
         Also write the campaign to this file (JSON).
     """
@@ -117,8 +118,12 @@ class CampaignOptions(MayWrite):
     live: Flag = False
     service: str | None = None
     token_file: AnyPath | None = None
+    helper: str | None = None
+    helper_token_file: AnyPath | None = None
 
     def check_together(self) -> None:
+        if self.helper_token_file is not None and (self.helper is None or self.service is None):
+            raise OptionError("`helper_token_file` goes with `helper` and `service`", kind="helper", field="helper")
         if self.token_file is not None and self.service is None:
             raise OptionError("`token_file` goes with `service`", kind="service", field="service")
         if bool(self.rewards) != bool(self.budget):
@@ -156,14 +161,10 @@ def campaign(options: CampaignOptions) -> OfferedCampaign:
     made = _made(options)
     if options.service is None:
         return made
-    answer = ServiceClient(options.service).ask(
-        "POST", "/v1/campaigns", _token(options), dict(made.plain), key=secrets.token_hex(32)
+    id, warnings = post_campaign(
+        made.plain, ConsumerAccess(options.service, options.token_file), options.helper_token_file
     )
-    if not isinstance(answer, dict) or not isinstance(answer.get("campaign"), str):
-        raise MessageError("campaign", "is missing in the service's answer: is it the right address?")
-    warnings = answer.get("warnings")
-    said = tuple(str(each) for each in warnings) if isinstance(warnings, list) else ()
-    return OfferedCampaign(made.plain, answer["campaign"], said)
+    return OfferedCampaign(made.plain, id, warnings)
 
 
 def _made(options: CampaignOptions) -> OfferedCampaign:
@@ -226,7 +227,29 @@ def _plain(options: CampaignOptions, menu: "Menu") -> dict[str, Any]:
         "join": "invitation" if options.invitation else "open",
         "keep_reports": "always" if options.keep else "until_closed",
         "live": options.live,
-    }
+    } | _split(options, menu)
+
+
+def _split(options: CampaignOptions, menu: "Menu") -> dict[str, Any]:
+    """Return the helper of a menu with a split level. Raise an OptionError if one of the two is missing."""
+    levels = [each.id for each in menu.settings if each.setting.release == SPLIT]
+    if bool(levels) != bool(options.helper):
+        raise OptionError(
+            f"level {levels[0]} splits totals between two services: name `helper`, the second one, run by somebody else"
+            if levels
+            else "no level of this menu splits totals: leave `helper` out, or add one by 'halfmask offer' with `split`",
+            kind="helper",
+            field="helper",
+        )
+    if options.helper is None:
+        return {}
+    if not carries_shares(options.helper):
+        raise OptionError(
+            f"{options.helper} does not encrypt what is sent: name an https:// address",
+            kind="plain_http",
+            field="helper",
+        )
+    return {"split": {"helper": options.helper.rstrip("/")}}
 
 
 def _agreed(options: CampaignOptions, name: str, stated: str | float | None) -> str:
@@ -295,26 +318,6 @@ def _paid(options: CampaignOptions, terms: CampaignTerms) -> dict[str, Any]:
     return {"rewards": rewards, "currency": options.currency, "budget": options.budget, **cap}
 
 
-def _token(options: CampaignOptions) -> str:
-    """Return the consumer's token. It is never an option, because others can read the command line."""
-    if options.token_file is None:
-        found = os.environ.get(TOKEN, "").strip()
-    else:
-        try:
-            found = Path(options.token_file).read_text(encoding="utf-8").strip()
-        except (OSError, ValueError) as error:
-            raise SourceError(
-                f"{options.token_file} cannot be read: `token_file` holds the consumer's token", kind="token"
-            ) from error
-    if not found:
-        raise OptionError(
-            f"the consumer's token is missing: set {TOKEN}, or name `token_file`; 'halfmask admin add' makes one",
-            kind="token",
-            field="token_file",
-        )
-    return found
-
-
 def main(options: CampaignOptions) -> None:
     """Make a campaign from an offer: check it, show what producers will see, and post it to a service."""
     made = campaign(options)
@@ -378,6 +381,11 @@ def _warned(terms: CampaignTerms) -> list[str]:
         found.append(f"{', '.join(open_levels)} is shared without a mask")
     if terms.least_producers < LEAST_PRODUCERS:
         found.append(f"devices join only from {LEAST_PRODUCERS} producers on, unless their owners allow fewer")
+    if terms.split_id:
+        found.append(
+            f"level {terms.split_id} holds against everyone but this service and {terms.offer['split']['helper']} "
+            "together: they must not be run by one hand"
+        )
     if terms.live:
         found.append("open periods are shown too, and producers are told")
     return found
