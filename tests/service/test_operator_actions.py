@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import text
+from alembic.migration import MigrationContext
+from alembic.operations import Operations
+from sqlalchemy import Connection, text
 
 from halfmask.service.operator_actions import Operator
 from halfmask.service.storage import tables
@@ -186,30 +188,30 @@ def test_an_entry_is_taken_back_once(any_world: World) -> None:
         operator(world).reverse("0" * 16)
 
 
-BACK = (
-    "DROP TABLE actions",
-    "DROP TABLE repeats",
-    *(
-        f"DROP TABLE {name}"
-        for name in ("led_splits", "helped_splits", "split_shares", "closing_periods", "split_sums")
-    ),
-    "ALTER TABLE tokens DROP COLUMN replaces",
-    "UPDATE alembic_version SET version_num = '0003'",
-)
-"""What undoes the last migration."""
+SPLIT = ("led_splits", "helped_splits", "split_shares", "closing_periods", "split_sums")
+
+
+def undo_last_migration(connection: Connection) -> None:
+    """Bring the tables back to those of halfmask 0.2."""
+    op = Operations(MigrationContext.configure(connection))
+    for name in ("actions", "repeats", "spendings", *SPLIT):
+        op.drop_table(name)
+    op.drop_column("tokens", "replaces")
+    op.drop_index("entries_by_name", "entries")
+    for name in ("campaign", "producer"):
+        op.drop_index(f"entries_of_{name}", "entries")
+        op.create_index(f"entries_of_{name}", "entries", [name])
+    connection.execute(text("UPDATE alembic_version SET version_num = '0003'"))
 
 
 def test_the_log_comes_with_an_upgrade(database: str) -> None:
     store, _ = prepare_database(database)
     with store.engine.begin() as connection:
-        for statement in BACK:
-            connection.execute(text(statement))
+        undo_last_migration(connection)
     store.close()
     store, before = prepare_database(database)
     assert before == "0003"
     with store.engine.connect() as connection:
-        from alembic.migration import MigrationContext
-
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, tables.metadata) == []
     store.close()

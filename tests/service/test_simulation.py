@@ -104,6 +104,7 @@ class Model:
 
     def leave(self, producer: int) -> None:
         self.left.add(producer)
+        self.spent -= sum(each[2] for key, each in self.reports.items() if key[0] == producer)
         self.reports = {key: each for key, each in self.reports.items() if key[0] != producer}
 
 
@@ -252,10 +253,15 @@ class Simulation:
         self.model.close_due()
         self.look()
         assert len(self.shown) == DAYS
-        ledger = self.workers[0].amounts(f"{self.path}/ledger", self.consumer)
-        own = [sum(self.workers[1].amounts("/v1/me/ledger", token)) for token in self.model.producers]
-        assert sum(ledger) == self.model.spent <= BUDGET
-        assert sum(own) == self.model.spent
+        ledger = self.ask("GET", f"{self.path}/ledger", self.consumer)
+        own = [self.ask("GET", "/v1/me/ledger", token)["entries"] for token in self.model.producers]
+        states = [self.ask("GET", "/v1/me", token) for token in self.model.producers]
+        listed = sum(entry["amount"] for entry in ledger["entries"])
+        assert listed + ledger["expected"] == self.model.spent <= BUDGET
+        assert sum(entry["amount"] for entries in own for entry in entries) == self.model.spent
+        assert [each["earned"] for each in states] == [sum(entry["amount"] for entry in entries) for entries in own]
+        shown = {key for key, entry in self.shown.items() if entry["withheld"] is None}
+        assert listed == sum(entry["amount"] for entries in own for entry in entries if entry["period"] in shown)
 
     @staticmethod
     def name(day: int) -> str:

@@ -82,13 +82,21 @@ def test_the_budget_is_spent_if_it_fits(store: Store) -> None:
 def test_a_ledger_is_read_in_parts(store: Store) -> None:
     campaign, _ = begun(store)
     with store.transaction() as tx:
-        tx.add_entries([EntryRow(f"e{number}", campaign, 1, number, "p", 0) for number in range(5)])
+        for period in "rpq":
+            rows = [EntryRow(f"{period}{number}", campaign, number % 2, number, period, 0) for number in range(5)]
+            tx.add_entries(rows)
         tx.add_entries([EntryRow("other", campaign + 1, 1, 99, "p", 0)])
+        tx.show_entries(campaign, ["p", "r", "none"])
     with store.reading() as tx:
-        first = tx.ledger_of_campaign(campaign, most=3)
-        rest = tx.ledger_of_campaign(campaign, first[-1].public, 3)
-        assert [entry.amount for entry in first + rest] == [0, 1, 2, 3, 4]
-        assert tx.ledger_of_campaign(campaign, "e4") == []
+        found: list[EntryRow] = []
+        while page := tx.shown_entries(campaign, found[-1].public if found else None, 3):
+            found += page
+        assert [entry.public for entry in found] == [f"{period}{number}" for period in "pr" for number in range(5)]
+        assert tx.hidden_spending(campaign) == 10
+        own = tx.entries_of(0, None, 4)
+        assert [entry.public for entry in own + tx.entries_of(0, own[-1].public, 9)] == [
+            f"{period}{number}" for period in "pqr" for number in (0, 2, 4)
+        ]
 
 
 def test_rows_of_periods_live_looks_and_nodes_come_back_as_they_were(store: Store) -> None:
@@ -154,14 +162,16 @@ def test_tokens_invitations_and_rewards(store: Store) -> None:
         tx.add_entries([EntryRow("e1", campaign, one, 5, "p", 1), EntryRow("e2", campaign, one, -5, "p", 2, "e1")])
     with store.reading() as tx:
         found = tx.identities(["a" * 64, "b" * 64, "c" * 64])
-        assert found["a" * 64] == ("producer", one, campaign, 77, None, None)
-        assert found["b" * 64] == ("consumer", 9, None, None, 50, 60)
+        assert found["a" * 64] == ("producer", one, campaign, 77, None, None, None)
+        assert found["b" * 64] == ("consumer", 9, None, None, 50, 60, None)
         assert len(found) == 2
         assert tx.schedule(campaign) == [(-FAR, {"A": 2}), (5, {"A": 3})]
         assert tx.producer(one).left == 77
-        assert tx.owed(campaign) == [("p0", 0)]
-        entry, reversal = tx.entry(campaign, "e1"), tx.reversal(campaign, "e1")
+        assert tx.owed(campaign) == []
+        assert tx.earned(one) == (0, 0)
+        entry = tx.entry(campaign, "e1")
         assert entry is not None
+        reversal = tx.reversal(entry)
         assert reversal is not None
         assert (entry.amount, reversal.amount, reversal.reverses) == (5, -5, "e1")
 

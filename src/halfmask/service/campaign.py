@@ -92,6 +92,7 @@ DEFAULTS: dict[str, Any] = {
     "live": False,
     "clock_skew_minutes": 5,
     "every_minutes": None,
+    "most_per_period": None,
     "split": None,
 }
 REQUIRED = ("name", "purpose", "unit", "lattice", "begins", "ends", "menu")
@@ -228,6 +229,8 @@ def check_campaign(plain: Any) -> dict[str, Any]:
     terms["split"] = _check_split(terms["split"], int(terms["grace_minutes"] or 0))
     terms["rewards"] = check_rewards(terms["rewards"], ids)
     check_whole(terms["budget"], "budget", 0, MOST_MONEY)
+    if terms["most_per_period"] is not None:
+        check_whole(terms["most_per_period"], "most_per_period", 0, MOST_MONEY)
     if terms["join"] not in JOIN:
         raise unfit("join", f"join must be one of {', '.join(JOIN)}")
     return terms

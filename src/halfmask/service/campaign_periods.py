@@ -169,6 +169,7 @@ def close_all(
         if cells and not campaign.keeps:
             tx.remove_reports(campaign.key, span.begins, span.ends)
     tx.add_closed(campaign.key, rows)
+    tx.show_entries(campaign.key, [row.period for row in rows if row.entry["withheld"] is None])
     tx.forget_open(campaign.key, [span.key for span in new])
 
 

@@ -17,10 +17,13 @@ from halfmask.service.storage.sql_store import Transaction
 from halfmask.service.storage.tables import Plain
 from halfmask_device.campaign_calendar import Span
 from halfmask_device.instants import instant_text
+from halfmask_device.setting import TOTAL
 
 ALWAYS = -(2**62)
 """The instant from which a campaign's first rewards apply."""
 MOST_VERSION = 2**63 - 1
+MOST_ENTRIES = 10_000
+"""Entries of a ledger in one answer, unless another limit is asked for."""
 _ID = re.compile(r"[A-Za-z0-9_-]{1,32}", re.ASCII)
 _BESIDE = ("campaign", "later_rewards")
 """Fields of an offer that are not terms."""
@@ -41,7 +44,20 @@ def add_campaign(call: Call) -> Plain:
     call.tx.put_schedule(key, ALWAYS, terms["rewards"])
     if terms["split"] is not None:
         lead(call, key, public, terms, sent["split"]["token"])
-    return {"campaign": public}
+    warnings = warnings_about(terms)
+    return {"campaign": public} | ({"warnings": warnings} if warnings else {})
+
+
+def warnings_about(terms: Mapping[str, Any]) -> list[str]:
+    """Return what a consumer should know about a campaign that is taken: what one producer could take of the budget."""
+    most = max(terms["rewards"].values(), default=0)
+    if not most or terms["every_minutes"] is not None or terms["most_per_period"] is not None:
+        return []
+    if terms["release"] == TOTAL:
+        taken = f"one producer could take {most} of each period, for its one report"
+    else:
+        taken = "one producer could take the whole budget, because reports of any number of times are paid"
+    return [f"{taken}; every_minutes or most_per_period limits it"]
 
 
 def mirror(tx: Transaction, offer: Mapping[str, Any], consumer: int, now: int, sooner: int = 0) -> int:
@@ -145,30 +161,37 @@ def close_period(call: Call) -> Plain:
 
 
 def ledger(call: Call) -> Plain:
-    """List what a campaign has committed, without producers, times or settings; in pages if there is a ``limit``."""
-    campaign, query = call.own_campaign(), call.request.query
-    most, after = _limit(query), query.get("after") or None
-    if after is not None and (not _ID.fullmatch(after) or call.tx.entry(campaign.key, after) is None):
-        raise unfit("after", "after must be an entry of this ledger")
-    rows = call.tx.ledger_of_campaign(campaign.key, after, most)
+    """List the entries of published periods, without producers, times or settings; all others are one sum."""
+    campaign = call.own_campaign()
+    after, most = _after(call, campaign.key), _limit(call.request.query)
+    rows = call.tx.shown_entries(campaign.key, after, most or MOST_ENTRIES)
     entries = [{"entry": row.public, "amount": row.amount, **_reverses(row)} for row in rows]
-    return {"entries": entries} | ({} if most is None else {"next": rows[-1].public if len(rows) == most else None})
+    return {"entries": entries, "expected": call.tx.hidden_spending(campaign.key), **_next(rows, most)}
 
 
 def my_ledger(call: Call) -> Plain:
-    rows = call.tx.ledger_of_producer(call.subject)
-    return {
-        "entries": [
-            {
-                "entry": row.public,
-                "amount": row.amount,
-                "period": row.period,
-                "booked": instant_text(row.booked),
-                **_reverses(row),
-            }
-            for row in rows
-        ]
-    }
+    after, most = _after(call, call.who.campaign or 0 if call.who else 0), _limit(call.request.query)
+    rows = call.tx.entries_of(call.subject, after, most or MOST_ENTRIES)
+    closed = call.tx.closed_keys(rows[0].campaign, {row.period for row in rows}) if rows else set()
+    return {"entries": [_entry(row, earned=row.period in closed) for row in rows], **_next(rows, most)}
+
+
+def _entry(row: EntryRow, *, earned: bool) -> Plain:
+    state, booked = "earned" if earned else "expected", instant_text(row.booked)
+    shown = {"entry": row.public, "amount": row.amount, "period": row.period, "state": state, "booked": booked}
+    return shown | _reverses(row)
+
+
+def _after(call: Call, campaign: int) -> str | None:
+    """Return the name of the entry after which a page begins."""
+    after = call.request.query.get("after") or None
+    if after is not None and (not _ID.fullmatch(after) or call.tx.entry(campaign, after) is None):
+        raise unfit("after", "after must be an entry of this ledger")
+    return after
+
+
+def _next(rows: list[EntryRow], most: int | None) -> Plain:
+    return {"next": rows[-1].public if len(rows) == (most or MOST_ENTRIES) else None}
 
 
 def _reverses(row: EntryRow) -> Plain:

@@ -22,14 +22,12 @@ def show_standing(call: Call) -> Plain:
     """Return members, money and refused reports. Open periods are one number, as in the ledger."""
     campaign = call.own_campaign()
     spent = call.tx.spent(campaign.key)
-    closed = call.tx.closed_keys(campaign.key)
-    earned = sum(amount for period, amount in spent.items() if period in closed)
     return {
         "joined": call.tx.members(campaign.key),
         "budget": campaign.terms["budget"],
-        "earned": earned,
-        "expected": sum(spent.values()) - earned,
-        "by_period": {period: amount for period, amount in spent.items() if period in closed},
+        "earned": sum(spent.values()),
+        "expected": call.tx.hidden_spending(campaign.key),
+        "by_period": spent,
         "refused": _refused(call.service.counters.totals(), campaign.public),
     }
 

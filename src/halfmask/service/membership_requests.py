@@ -6,6 +6,7 @@ from halfmask.service import snapshots
 from halfmask.service.campaign import Campaign, check_text, check_whole
 from halfmask.service.campaign_periods import shut
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
+from halfmask.service.report_decisions import take_back
 from halfmask.service.request import Call, digest, new_name
 from halfmask.service.split.leading import ready, ticket, withdraw_split
 from halfmask.service.storage.identity_rows import ProducerRow, Role
@@ -99,7 +100,7 @@ def change_me(call: Call) -> Plain:
 
 
 def leave(call: Call) -> Plain:
-    """Withdraw the producer's reports of open periods. Closed periods and all rewards stay as they are."""
+    """Withdraw the producer's reports of open periods, and take back what they were to earn. Closed periods stay."""
     producer = call.tx.producer(call.subject)
     if producer.left is not None:
         return _state(call, producer)
@@ -109,19 +110,20 @@ def leave(call: Call) -> Plain:
     spans = campaign.spans(call.now + campaign.skew + DAY, call.now - campaign.grace)  # a device's clock may be ahead
     closed = shut(call.tx, campaign, spans)
     withdrawn = 0
-    for span in spans:
-        if span.key not in closed and call.now < campaign.deadline(span):
-            count = call.tx.withdraw(producer.key, span.begins, span.ends)
-            withdrawn += count
-            if count and campaign.live:
-                snapshots.withdrew(call.tx, campaign, span, producer.key)
+    still = [span for span in spans if span.key not in closed and call.now < campaign.deadline(span)]
+    take_back(call.tx, campaign.key, [producer.key], [span.key for span in still], call.now)
+    for span in still:
+        count = call.tx.withdraw(producer.key, span.begins, span.ends)
+        withdrawn += count
+        if count and campaign.live:
+            snapshots.withdrew(call.tx, campaign, span, producer.key)
     withdrawn += withdraw_split(call.tx, campaign, producer.key)
     return _state(call, producer._replace(left=call.now)) | {"withdrawn": withdrawn}
 
 
 def _state(call: Call, producer: ProducerRow) -> Plain:
     campaign = call.service.campaign_of(call.tx, producer.campaign)
-    earned = sum(entry.amount for entry in call.tx.ledger_of_producer(producer.key))
+    earned, expected = call.tx.earned(producer.key)
     return {
         "producer": producer.public,
         "campaign": campaign.public,
@@ -129,6 +131,7 @@ def _state(call: Call, producer: ProducerRow) -> Plain:
         "state": "joined" if producer.left is None else "left",
         "joined": instant_text(producer.joined),
         "left": None if producer.left is None else instant_text(producer.left),
+        "expected": expected,
         "earned": earned,
         "currency": campaign.terms["currency"],
         **ticket(call.tx, campaign, producer),

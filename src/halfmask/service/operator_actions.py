@@ -61,10 +61,10 @@ class Operator:
             if kind == "producers":
                 campaign = tx.campaign(tx.producer(key).campaign)
                 member = tx.producer(key)
-                earned = sum(entry.amount for entry in tx.ledger_of_producer(key))
+                earned, expected = tx.earned(key)
                 times = {"joined": _time(member.joined), "left": _time(member.left)}
                 found |= {"campaign": campaign.public if campaign else None, "setting": member.setting} | times
-                found |= {"earned": earned}
+                found |= {"expected": expected, "earned": earned}
             if kind in ROLES:
                 found["tokens"] = [_shown(each, {}) for each in tx.tokens_of(ROLES[kind], key)]
             return found

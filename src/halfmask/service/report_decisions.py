@@ -143,6 +143,9 @@ class _Batch:
         self.split = LeaderIntake.of(tx, campaign)
         self.rows: list[ReportTuple] = []
         self.earned: list[tuple[int, int, str, Instant]] = []
+        self.cap: int | None = campaign.terms.get("most_per_period")
+        self.had: dict[tuple[int, str], int] = {}
+        """What producers earn in periods, if there is a cap."""
 
     def decide(self, posts: Sequence[Asked]) -> list[Results]:
         seen = [self._first(post) for _, post, _ in posts]
@@ -155,6 +158,8 @@ class _Batch:
         self.standing = {producer: dict(own) for producer, own in self.tx.standing(asked).items()}
         if self.split is not None:
             self.split.read(asked, self.standing, [value for _, post, _ in posts for value in post.steps])
+        if self.cap is not None:
+            self.had = self.tx.earnings(sorted({who.subject for _, _, who in posts}), sorted(self.periods))
         answers = [self._each(post, found, who.subject) for (_, post, who), found in zip(posts, seen, strict=True)]
         self._store()
         return answers
@@ -220,13 +225,14 @@ class _Batch:
             elif stands is not None and (stands[0] != steps or stands[1] != setting):
                 answer = result("refused", "conflict")
             elif stands is not None:
-                answer = result("known", "budget_spent" if due and not stands[2] else None, stands[2])
+                answer = result("known", self._unpaid(due, stands[2], producer, period), stands[2])
             elif isinstance(steps, tuple) and self.split is not None and not self.split.free(steps):
                 answer = result("refused", "conflict")
             elif isinstance(steps, int) and not low <= steps <= high:
                 answer = result("refused", "implausible")
             else:
-                reward = due if due <= self.room else 0
+                capped = self._capped(due, producer, period)
+                reward = due if due <= self.room and not capped else 0
                 self.room -= reward
                 earned[period.span.key] += reward
                 own[time] = (steps, setting, reward)
@@ -235,10 +241,23 @@ class _Batch:
                 elif self.split is not None:
                     self.split.take(producer, time, steps, reward)
                 period.producers.add(producer)
-                answer = result("accepted", "budget_spent" if due and not reward else None, reward)
+                answer = result("accepted", self._unpaid(due, reward, producer, period), reward)
+                if self.cap is not None:
+                    key = producer, period.span.key
+                    self.had[key] = self.had.get(key, 0) + reward
             results.append(answer)
         self.earned += [(producer, amount, period, post.now) for period, amount in earned.items() if amount]
         return results
+
+    def _capped(self, due: int, producer: int, period: _Period) -> bool:
+        """Return whether a reward exceeds what one producer can earn in the period."""
+        return self.cap is not None and self.had.get((producer, period.span.key), 0) + due > self.cap
+
+    def _unpaid(self, due: int, reward: int, producer: int, period: _Period) -> str | None:
+        """Return why a report earned nothing, or None if it earned what is due."""
+        if reward or not due:
+            return None
+        return "capped" if self._capped(due, producer, period) else "budget_spent"
 
     def _store(self) -> None:
         self.tx.add_reports(self.rows)
@@ -266,19 +285,24 @@ def book_reversal(tx: Transaction, entry: EntryRow, now: Instant) -> EntryRow:
     An entry is taken back once: a second call returns the same reversal.
     """
     tx.lock(entry.campaign)
-    done = tx.reversal(entry.campaign, entry.public)
+    done = tx.reversal(entry)
     if done is not None:
         return done
     if entry.amount <= 0:
         raise Refusal(409, "reversal", "a reversal is not reversed", "entry")
-    row = entry._replace(public=secrets.token_hex(8), amount=-entry.amount, booked=now, reverses=entry.public)
-    tx.add_entries([row])
-    if not tx.spend(entry.campaign, row.amount):
+    return _take_back(tx, entry.campaign, [entry], now)[0]
+
+
+def take_back(tx: Transaction, campaign: int, producers: Sequence[int], periods: Sequence[str], now: Instant) -> None:
+    """Take back all that some producers were to get for some periods. The campaign must be locked."""
+    _take_back(tx, campaign, tx.standing_entries(producers, periods), now)
+
+
+def _take_back(tx: Transaction, campaign: int, rows: Sequence[EntryRow], now: Instant) -> list[EntryRow]:
+    back = [
+        row._replace(public=secrets.token_hex(8), amount=-row.amount, booked=now, reverses=row.public) for row in rows
+    ]
+    tx.add_entries(back)
+    if back and not tx.spend(campaign, sum(row.amount for row in back)):
         raise RuntimeError("the budget changed under a lock")
-    return row
-
-
-def reverse_period(tx: Transaction, campaign: int, period: str, producers: Sequence[int], now: Instant) -> None:
-    """Take back all that some producers were to get for a period. The campaign must be locked."""
-    for entry in tx.entries_of(campaign, period, producers):
-        book_reversal(tx, entry, now)
+    return back

@@ -187,7 +187,7 @@ class Simulation:
             ledger = self.service.ask("GET", path, self.consumer_token)
             spent += sum(int(entry["amount"]) for entry in ledger["entries"])
             after = ledger["next"]
-        return spent
+        return spent + int(ledger["expected"])
 
     async def _close(self, day: int) -> None:
         """Close a period, and record what was published with the truth."""

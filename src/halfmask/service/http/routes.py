@@ -154,7 +154,7 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/v1/me", ("producer", "page"), members.show_me),
     Route("PATCH", "/v1/me", ("producer",), members.change_me, 200, _object(setting={"type": "string"})),
     Route("DELETE", "/v1/me", ("producer", "page"), members.leave),
-    Route("GET", "/v1/me/ledger", ("producer", "page"), campaigns.my_ledger),
+    Route("GET", "/v1/me/ledger", ("producer", "page"), campaigns.my_ledger, query=("after", "limit")),
     Route(
         "GET",
         "/v1/campaigns/{c}/periods",

@@ -16,7 +16,7 @@ from halfmask.errors import RunError
 from halfmask.service.background_tasks import BackgroundTask, repeated
 from halfmask.service.campaign import Campaign
 from halfmask.service.campaign_periods import close_all
-from halfmask.service.report_decisions import reverse_period
+from halfmask.service.report_decisions import take_back
 from halfmask.service.service import Service, Writer
 from halfmask.service.split.helper_requests import forget_shares
 from halfmask.service.split.leading import first_message
@@ -248,7 +248,7 @@ def publish_split(
     if share is not None and draws is not None:
         total = centred((split.noisy_sum(numbers.values(), draws) + share) % MODULUS)
         part = SplitPart(len(numbers), total + len(numbers) * split.lattice.ends[0], invalid, part.missing)
-    reverse_period(tx, campaign.key, span.key, [int(owner) for owner, _ in others], now)
+    take_back(tx, campaign.key, [int(owner) for owner, _ in others], [span.key], now)
     tx.remove_period_shares(split.holding, span.begins)
     tx.end_closing(campaign.key, span.key)
     close_all(tx, campaign, [span], now, {span.key: part})

@@ -4,9 +4,20 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import CheckConstraint, Column, Index, PrimaryKeyConstraint, String, bindparam, func, select, update
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    Index,
+    PrimaryKeyConstraint,
+    String,
+    and_,
+    bindparam,
+    func,
+    insert,
+    select,
+    update,
+)
 
-from halfmask.service.storage.identity_rows import producers
 from halfmask.service.storage.tables import (
     Plain,
     Statements,
@@ -53,9 +64,19 @@ entries = table(
     text("period", 24),
     whole("booked"),
     Column("reverses", String(32), nullable=True),
-    Index("entries_of_campaign", "campaign"),
-    Index("entries_of_producer", "producer"),
+    Index("entries_by_name", "public"),
+    Index("entries_of_campaign", "campaign", "period", "id"),
+    Index("entries_of_producer", "producer", "period", "id"),
 )
+spendings = table(
+    "spendings",
+    whole("campaign"),
+    text("period", 24),
+    whole("amount"),
+    whole("shown"),
+    PrimaryKeyConstraint("campaign", "period"),
+)
+"""The sum of the entries of a period, and whether its entries are shown to the consumer."""
 
 
 class CampaignRow(NamedTuple):
@@ -114,54 +135,96 @@ class CampaignStatements(Statements):
         self._replace(schedules, campaign=campaign, begins=begins, rewards=dump(rewards))
 
     def add_entries(self, rows: Sequence[EntryRow]) -> None:
+        """Store entries, and add them to what their periods cost. Their campaigns must be locked."""
         self._insert(entries, rows)
+        sums: dict[tuple[int, str], int] = {}
+        for row in rows:
+            key = row.campaign, row.period
+            sums[key] = sums.get(key, 0) + row.amount
+        s = spendings.c
+        for (campaign, period), amount in sums.items():
+            where = (s.campaign == campaign, s.period == period)
+            if not self._do(update(spendings).where(*where).values(amount=s.amount + amount)).rowcount:
+                self._do(insert(spendings).values(campaign=campaign, period=period, amount=amount, shown=0))
 
-    def ledger_of_producer(self, producer: int) -> list[EntryRow]:
-        return self._entries(entries.c.producer == producer)
+    def show_entries(self, campaign: int, periods: Sequence[str]) -> None:
+        """Show the entries of published periods to the campaign's consumer."""
+        s = spendings.c
+        for part in chunks(list(periods)):
+            self._do(update(spendings).where(s.campaign == campaign, s.period.in_(part)).values(shown=1))
 
-    def ledger_of_campaign(self, campaign: int, after: str | None = None, most: int | None = None) -> list[EntryRow]:
-        """Return entries in order: those after the entry named ``after``, at most ``most``."""
+    def hidden_spending(self, campaign: int) -> int:
+        """Return the sum of the entries of periods whose entries are not shown."""
+        s = spendings.c
+        query = select(func.coalesce(func.sum(s.amount), 0)).where(s.campaign == campaign, s.shown == 0)
+        return int(self._do(query).scalar_one())
+
+    def shown_entries(self, campaign: int, after: str | None, most: int) -> list[EntryRow]:
+        """Return entries of published periods, by period: at most ``most`` after the one named ``after``."""
+        s, e = spendings.c, entries.c
+        last = select(func.max(s.period)).where(s.campaign == campaign, s.shown == 1).scalar_subquery()
+        joined = entries.join(spendings, and_(s.campaign == e.campaign, s.period == e.period, s.shown == 1))
+        return self._page(joined, (e.campaign == campaign, e.period <= last), after, most)
+
+    def entries_of(self, producer: int, after: str | None, most: int) -> list[EntryRow]:
+        """Return a producer's entries, by period: at most ``most`` after the one named ``after``."""
+        return self._page(entries, (entries.c.producer == producer,), after, most)
+
+    def _page(self, source: Any, where: tuple[Any, ...], after: str | None, most: int) -> list[EntryRow]:
+        """Return a page of entries. Its index leads to its first entry, so that all pages cost the same."""
         e = entries.c
-        where = [e.campaign == campaign]
-        if after is not None:
-            named = select(e.id).where(e.campaign == campaign, e.public == after).scalar_subquery()
-            where.append(e.id > named)
-        return self._entries(*where, most=most)
+        query = select(*_ENTRY).select_from(source).where(*where).order_by(e.period, e.id)
+        if after is None:
+            return [EntryRow(*row) for row in self._do(query.limit(most))]
+        period, number = self._do(select(e.period, e.id).where(e.public == after)).one()
+        found = [EntryRow(*row) for row in self._do(query.where(e.period == period, e.id > number).limit(most))]
+        rest = query.where(e.period > period).limit(most - len(found))
+        return found + ([EntryRow(*row) for row in self._do(rest)] if len(found) < most else [])
 
-    def entries_of(self, campaign: int, period: str, producers: Sequence[int]) -> list[EntryRow]:
-        """Return what was booked to some producers for a period, without what was taken back."""
+    def earnings(self, producers: Sequence[int], periods: Sequence[str]) -> dict[tuple[int, str], int]:
+        """Return what producers earn in periods, by producer and period."""
+        e, found = entries.c, dict[tuple[int, str], int]()
+        for part in chunks(list(producers)):
+            query = select(e.producer, e.period, func.sum(e.amount)).where(e.producer.in_(part), e.period.in_(periods))
+            rows = self._do(query.group_by(e.producer, e.period))
+            found |= {(row[0], row[1]): int(row[2]) for row in rows}
+        return found
+
+    def standing_entries(self, producers: Sequence[int], periods: Sequence[str]) -> list[EntryRow]:
+        """Return the entries of producers in periods that are not reversed."""
         e, found = entries.c, list[EntryRow]()
         for part in chunks(list(producers)):
-            found += self._entries(e.campaign == campaign, e.producer.in_(part), e.period == period)
+            for keys in chunks(list(periods)):
+                found += self._entries(e.producer.in_(part), e.period.in_(keys))
         gone = {row.reverses for row in found}
         return [row for row in found if row.reverses is None and row.public not in gone]
 
+    def ledger_of_campaign(self, campaign: int) -> list[EntryRow]:
+        """Return all entries of a campaign."""
+        return self._entries(entries.c.campaign == campaign)
+
     def entry(self, campaign: int, public: str) -> EntryRow | None:
-        return next(iter(self._entries(entries.c.campaign == campaign, entries.c.public == public)), None)
+        found = self._entries(entries.c.public == public)  # by this index alone: a campaign has many entries
+        return next((row for row in found if row.campaign == campaign), None)
 
-    def reversal(self, campaign: int, public: str) -> EntryRow | None:
+    def reversal(self, entry: EntryRow) -> EntryRow | None:
         """Return the entry that takes another one back, if there is one."""
-        return next(iter(self._entries(entries.c.campaign == campaign, entries.c.reverses == public)), None)
-
-    def _entries(self, *where: Any, most: int | None = None) -> list[EntryRow]:
         e = entries.c
-        columns = (e.public, e.campaign, e.producer, e.amount, e.period, e.booked, e.reverses)
-        return [EntryRow(*row) for row in self._do(select(*columns).where(*where).order_by(e.id).limit(most))]
+        where = (e.producer == entry.producer, e.period == entry.period, e.reverses == entry.public)
+        return next(iter(self._entries(*where)), None)
 
     def spent(self, campaign: int) -> dict[str, int]:
-        """Return the sum of the entries of each period."""
-        e = entries.c
-        query = select(e.period, func.sum(e.amount)).where(e.campaign == campaign).group_by(e.period)
+        """Return the sum of the entries of each period whose entries are shown."""
+        s = spendings.c
+        query = select(s.period, s.amount).where(s.campaign == campaign, s.shown == 1).order_by(s.period)
         return {period: int(amount) for period, amount in self._do(query)}
 
-    def owed(self, campaign: int) -> list[tuple[str, int]]:
-        """Return producers by name, and the sum of their entries."""
-        e, p = entries.c, producers.c
-        joined = entries.join(producers, p.id == e.producer)
-        query = select(p.public, func.sum(e.amount)).select_from(joined).where(e.campaign == campaign)
-        return [(public, int(amount)) for public, amount in self._do(query.group_by(p.public).order_by(p.public))]
+    def _entries(self, *where: Any) -> list[EntryRow]:
+        return [EntryRow(*row) for row in self._do(select(*_ENTRY).where(*where).order_by(entries.c.id))]
 
 
+_e = entries.c
+_ENTRY = (_e.public, _e.campaign, _e.producer, _e.amount, _e.period, _e.booked, _e.reverses)
 _LOCK = (
     select(campaigns.c.budget, campaigns.c.committed).where(campaigns.c.id == bindparam("campaign")).with_for_update()
 )

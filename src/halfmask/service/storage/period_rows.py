@@ -4,8 +4,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import Index, PrimaryKeyConstraint, bindparam, delete, func, insert, select
+from sqlalchemy import Index, PrimaryKeyConstraint, and_, bindparam, case, delete, func, insert, select
 
+from halfmask.service.storage.campaign_rows import entries
+from halfmask.service.storage.identity_rows import producers
 from halfmask.service.storage.tables import (
     Plain,
     Statements,
@@ -127,6 +129,24 @@ class PeriodStatements(Statements):
         """Close periods, and add an event for each."""
         self._insert(closed, [(campaign, *row[:3], dump(row.cells), dump(row.entry)) for row in rows])
         self._insert(events, [(campaign, row.period) for row in rows])
+
+    def earned(self, producer: int) -> tuple[int, int]:
+        """Return what a producer earned in closed periods, and what it is expected to earn in open ones."""
+        e = entries.c
+        paid = func.coalesce(func.sum(case((closed.c.period.is_not(None), e.amount), else_=0)), 0)
+        joined = entries.outerjoin(closed, and_(closed.c.campaign == e.campaign, closed.c.period == e.period))
+        query = select(paid, func.coalesce(func.sum(e.amount), 0)).select_from(joined).where(e.producer == producer)
+        earned, whole = map(int, self._do(query).one())
+        return earned, whole - earned
+
+    def owed(self, campaign: int) -> list[tuple[str, int]]:
+        """Return producers by name, and what they earned in closed periods."""
+        e, p = entries.c, producers.c
+        joined = entries.join(producers, p.id == e.producer).join(
+            closed, and_(closed.c.campaign == e.campaign, closed.c.period == e.period)
+        )
+        query = select(p.public, func.sum(e.amount)).select_from(joined).where(e.campaign == campaign)
+        return [(public, int(amount)) for public, amount in self._do(query.group_by(p.public).order_by(p.public))]
 
     def add_event(self, campaign: int, period: str) -> None:
         self._do(insert(events).values(campaign=campaign, period=period))

@@ -1,5 +1,6 @@
 """All that this version adds to the tables of halfmask 0.2."""
 
+import json
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,6 +15,7 @@ depends_on = None
 
 def upgrade() -> None:
     _make_split_tables()
+    _ledgers()
     op.add_column("tokens", sa.Column("replaces", sa.String(64), nullable=True))
     op.create_table(
         "repeats",
@@ -96,3 +98,33 @@ def _numbers(*names: str) -> list[sa.Column[int]]:
 
 def _texts(**lengths: int) -> list[sa.Column[str]]:
     return [sa.Column(name, sa.String(length), nullable=False) for name, length in lengths.items()]
+
+
+def _ledgers() -> None:
+    """Add up what each period cost, and index entries by period and by name."""
+    made = op.create_table(
+        "spendings",
+        sa.Column("campaign", sa.BigInteger, nullable=False),
+        sa.Column("period", sa.String(24), nullable=False),
+        sa.Column("amount", sa.BigInteger, nullable=False),
+        sa.Column("shown", sa.BigInteger, nullable=False),
+        sa.PrimaryKeyConstraint("campaign", "period"),
+        mysql_engine="InnoDB",
+        mysql_charset="utf8mb4",
+        mysql_collate="utf8mb4_bin",
+    )
+    connection = op.get_bind()
+    sums = connection.execute(sa.text("SELECT campaign, period, sum(amount) FROM entries GROUP BY campaign, period"))
+    closed = connection.execute(sa.text("SELECT campaign, period, entry FROM closed")).all()
+    shown = {(row[0], row[1]) for row in closed if json.loads(row[2])["withheld"] is None}
+    rows = [
+        {"campaign": row[0], "period": row[1], "amount": int(row[2]), "shown": int((row[0], row[1]) in shown)}
+        for row in sums
+    ]
+    if rows:
+        op.bulk_insert(made, rows)
+    op.drop_index("entries_of_campaign", "entries")
+    op.drop_index("entries_of_producer", "entries")
+    op.create_index("entries_by_name", "entries", ["public"])
+    op.create_index("entries_of_campaign", "entries", ["campaign", "period", "id"])
+    op.create_index("entries_of_producer", "entries", ["producer", "period", "id"])
