@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.service.servers import fresh_database, mariadb_server, postgres_server
+from tests.service.split_pair import Pair, split_pair, two_urls
 from tests.service.world import World, running, sqlite_url
 
 
@@ -41,3 +42,10 @@ def any_world(database: str) -> Iterator[World]:
     """A service on each kind of database."""
     with running(database) as world:
         yield world
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[Pair]:
+    """A split campaign between two services on SQLite."""
+    with split_pair(*two_urls(tmp_path)) as made:
+        yield made

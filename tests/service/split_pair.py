@@ -6,16 +6,17 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from halfmask.service.split.split_closing import SplitClosing
 from halfmask.service.split.split_options import SplitOptions
+from halfmask_device.canonical import canonical_json
 from halfmask_device.http_client import Answer
-from halfmask_device.protocol import canonical_json
 from halfmask_device.random_bits import Bits
 from halfmask_device.split_terms import SplitTerms
-from tests.service.world import CAMPAIGN, World, running
+from tests.service.world import CAMPAIGN, World, running, sqlite_url
 
 LEADER, HELPER = "https://leader.example", "https://helper.example"
 DAY = "2026-11-16"
@@ -121,6 +122,15 @@ class Pair:
         leader = self.leader
         leader.wait(SplitClosing(leader.service, leader.app.state.writer).turn())
 
+    def helper_turn(self) -> None:
+        """Let the helper delete what is old."""
+        helper = self.helper
+        helper.wait(SplitClosing(helper.service, helper.app.state.writer).turn())
+
+    def reach(self, transport: Any) -> None:
+        """Let the leader reach its helper in another way."""
+        self.leader.service.split = SplitOptions(LEADER, (HELPER,), transport=transport)
+
     def join(self, setting: str = "S") -> Device:
         path = f"/v1/campaigns/{self.campaign}/producers"
         made = self.leader.ok("POST", path, None, {"setting": setting})
@@ -145,6 +155,13 @@ class Pair:
         answer = self.helper.send("POST", f"/v1/split/{self.held}{path}", self.token, body)
         assert answer.status_code == status, (answer.status_code, answer.text)
         return dict(answer.json())
+
+
+def two_urls(folder: Path) -> tuple[str, str]:
+    """Addresses of two new SQLite files."""
+    for name in ("leader", "helper"):
+        (folder / name).mkdir()
+    return sqlite_url(folder / "leader"), sqlite_url(folder / "helper")
 
 
 def link_to(world: World) -> Any:

@@ -1,23 +1,35 @@
 """Split sums between two services: each sum is exact but for two draws of known noise, and rewards follow."""
 
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from halfmask.service.campaign_requests import mirror
+from halfmask.service.floors import Floors
+from halfmask.service.refusal import Refusal
+from halfmask.service.split.split_options import SplitOptions
 from halfmask_device.setting import law_of
-from tests.service.split_pair import AFTER, DAY, Draws, Pair, split_pair
-from tests.service.world import sqlite_url
+from tests.device.prio3_vectors import cheated, randomness
+from tests.service.servers import fresh_database
+from tests.service.split_pair import (
+    AFTER,
+    CLOSED,
+    DAY,
+    HELPER,
+    SPLIT_CAMPAIGN,
+    Device,
+    Draws,
+    Pair,
+    link_to,
+    split_pair,
+    text,
+    two_services,
+    two_urls,
+)
+from tests.service.world import World
 
 START = f"{DAY}T00:00:00Z"
-
-
-@pytest.fixture
-def pair(tmp_path: Path) -> Iterator[Pair]:
-    for name in ("leader", "helper"):
-        (tmp_path / name).mkdir()
-    with split_pair(sqlite_url(tmp_path / "leader"), sqlite_url(tmp_path / "helper")) as made:
-        yield made
 
 
 def noise(pair: Pair, name: str, number: int = 1) -> int:
@@ -25,18 +37,301 @@ def noise(pair: Pair, name: str, number: int = 1) -> int:
     return law_of("laplace:40", pair.terms.lattice["step"]).draw(Draws(name).source(number))
 
 
-def test_a_sum_is_exact_but_for_two_known_draws(pair: Pair) -> None:
+def estimate(pair: Pair, *totals: int, plain: int = 0) -> Any:
+    """What the published sum must be for these split totals, in the campaign's unit."""
+    drawn = noise(pair, "leader") + noise(pair, "helper")
+    return pytest.approx((sum(totals) + drawn + plain) * 0.01, abs=1e-9)
+
+
+def three(pair: Pair, *totals: int) -> list[Device]:
+    """Devices that have reported to both services."""
     pair.set(AFTER)
-    totals = [1234, 0, 4000, 7]
-    for each in totals:
-        pair.join().report(START, each)
-    plain = [pair.join("T") for _ in range(3)]
-    for each in plain:
-        assert pair.leader.report(each.token, (START, 500, "T"))[0]["status"] == "accepted"
+    made = [pair.join() for _ in totals]
+    for device, total in zip(made, totals, strict=True):
+        device.report(START, total)
+    return made
+
+
+def earned(pair: Pair, device: Device) -> list[int]:
+    return pair.leader.amounts("/v1/me/ledger", device.token)
+
+
+def test_plain_and_split_reports_are_one_sum_with_two_draws(pair: Pair) -> None:
+    three(pair, 1234, 0, 4000, 7)
+    for _ in range(3):
+        assert pair.leader.report(pair.join("T").token, (START, 500, "T"))[0]["status"] == "accepted"
     entry = pair.close()
-    expected = sum(totals) + noise(pair, "leader") + noise(pair, "helper") + 1500
     assert entry["state"] == "closed"
-    assert entry["sum"]["estimate"] == pytest.approx(expected * 0.01, abs=1e-9)
+    assert entry["sum"]["estimate"] == estimate(pair, 1234, 4007, plain=1500)
     assert entry["reports"] == entry["producers"] == 7
     assert entry["settings"] == {"T": {"reports": 3, "producers": 3}, "S": {"reports": 4, "producers": 4}}
     assert entry["split"] == {"counted": 4, "invalid": 0, "missing": 0}
+    assert entry["left_out"] == []
+    one, wide = (law_of(law, "0.01").variance for law in ("laplace:5", "laplace:40"))
+    assert entry["sum"]["standard_error"] == pytest.approx(0.01 * (3 * one + 2 * wide) ** 0.5)
+    assert entry["variance"]["left_out"] == ["S"]
+
+
+@pytest.mark.parametrize(("plain", "left_out"), [(0, ["plain"]), (2, ["plain"]), (3, [])])
+def test_a_part_below_the_least_cohort_is_left_out_and_named(pair: Pair, plain: int, left_out: list[str]) -> None:
+    three(pair, 10, 20, 30)
+    for _ in range(plain):
+        pair.leader.report(pair.join("T").token, (START, 500, "T"))
+    entry = pair.close()
+    assert entry["left_out"] == left_out
+    assert entry["reports"] == (3 if left_out else 6)
+    assert entry["sum"]["estimate"] == estimate(pair, 60, plain=0 if left_out else 1500)
+
+
+def test_too_few_split_reports_give_no_sum(pair: Pair) -> None:
+    three(pair, 10, 20)
+    assert pair.close()["withheld"] == "fewer than 3 producers"
+    assert pair.ask(f"/periods/{DAY}/sum", {"reports": []}) == {"share": None, "reports": 0}
+
+
+def test_plain_reports_are_published_without_a_split_part(pair: Pair) -> None:
+    pair.set(AFTER)
+    for _ in range(3):
+        pair.leader.report(pair.join("T").token, (START, 500, "T"))
+    entry = pair.close()
+    assert (entry["reports"], entry["left_out"], entry["sum"]["estimate"]) == (3, ["split"], 15.0)
+
+
+def test_reports_that_do_not_count_are_counted_by_reason_and_their_rewards_taken_back(pair: Pair) -> None:
+    counted = three(pair, 1, 2, 3)
+    bad, alone = pair.join(), pair.join()
+    bad.made[START] = forged(pair, 70_000)
+    assert bad.to_helper(START, 0)["status"] == bad.to_leader(START, 0)["status"] == "accepted"
+    assert alone.to_leader(START, 5) == {"status": "accepted", "reward": 3}
+    pair.set(CLOSED)
+    pair.close(turns=1)
+    assert pair.period()["state"] == "closing"  # the missing share may still come
+    pair.set("2026-11-17T02:00:02Z")
+    pair.turn()
+    entry = pair.period()
+    assert entry["split"] == {"counted": 3, "invalid": 1, "missing": 1}
+    assert entry["sum"]["estimate"] == estimate(pair, 6)
+    assert [earned(pair, each) for each in (*counted, bad, alone)] == [[3], [3], [3], [3, -3], [3, -3]]
+
+
+def forged(pair: Pair, total: int) -> tuple[str, str, str]:
+    """Shares of a total beyond the bounds, with an honest proof of its elements."""
+    elements = [total] + [0] * (pair.terms.prio3.circuit.length - 1)
+    leader, helper = cheated(pair.terms.prio3, elements, randomness(str(total), 64))
+    return f"{total:032x}", text(leader), text(helper)
+
+
+def test_a_share_that_comes_while_the_period_is_closing_counts(pair: Pair) -> None:
+    three(pair, 1, 2)
+    late = pair.join()
+    assert late.to_leader(START, 9)["status"] == "accepted"
+    assert pair.close(turns=2)["state"] == "closing"
+    assert late.to_helper(START, 9)["status"] == "accepted"
+    pair.turn()
+    assert pair.period()["sum"]["estimate"] == estimate(pair, 12)
+
+
+def test_a_closing_period_takes_no_reports_and_no_withdrawals(pair: Pair) -> None:
+    first, *_ = three(pair, 1, 2, 3)
+    late = pair.join()
+    path = f"/v1/campaigns/{pair.campaign}/periods/{DAY}/close"
+    assert pair.leader.ok("POST", path, pair.consumer)["state"] == "closing"
+    assert late.to_helper(START, 5)["status"] == "accepted"
+    assert late.to_leader(START, 5) == {"status": "refused", "code": "closed"}
+    assert pair.leader.ok("DELETE", "/v1/me", first.token)["withdrawn"] == 0
+    pair.turn()
+    assert pair.leader.send("POST", path, pair.consumer).status_code == 200
+    assert pair.period()["sum"]["estimate"] == estimate(pair, 6)
+
+
+def test_who_leaves_is_withdrawn_at_both(pair: Pair) -> None:
+    gone, *_ = three(pair, 1000, 2, 3, 4)
+    assert pair.leader.ok("DELETE", "/v1/me", gone.token)["withdrawn"] == 1
+    assert pair.helper.ok("DELETE", f"/v1/split/{pair.held}/shares", gone.ticket) == {"withdrawn": 1}
+    assert pair.close()["sum"]["estimate"] == estimate(pair, 9)
+
+
+def test_a_report_withdrawn_at_the_helper_alone_is_dropped_from_the_fixed_set(pair: Pair) -> None:
+    """The helper refuses the set, and the leader asks again without that report."""
+    gone, *_ = three(pair, 1000, 2, 3, 4)
+    send = link_to(pair.helper)
+
+    def withdrawn_before_the_sum(method: str, address: str, headers: Any, body: bytes | None) -> Any:
+        if address.endswith("/sum"):
+            pair.helper.send("DELETE", f"/v1/split/{pair.held}/shares", gone.ticket)
+        return send(method, address, headers, body)
+
+    pair.reach(withdrawn_before_the_sum)
+    entry = pair.close()
+    assert entry["split"] == {"counted": 3, "invalid": 0, "missing": 1}
+    assert entry["sum"]["estimate"] == estimate(pair, 9)
+    assert earned(pair, gone) == [3, -3]
+
+
+def test_a_helper_that_is_away_for_hours_is_waited_for(pair: Pair) -> None:
+    three(pair, 5, 6, 7)
+
+    def away(*_: Any) -> Any:
+        raise OSError("away")
+
+    pair.reach(away)
+    pair.set(CLOSED)
+    assert pair.close(turns=2)["state"] == "closing"
+    pair.set("2026-11-19T09:00:00Z")
+    assert pair.close(turns=2)["state"] == "closing"
+    pair.reach(link_to(pair.helper))
+    pair.turn()
+    assert pair.period()["sum"]["estimate"] == estimate(pair, 18)
+
+
+def test_shares_without_a_sum_are_deleted_after_30_days(pair: Pair) -> None:
+    owner, *_ = three(pair, 5, 6, 7)
+
+    def away(*_: Any) -> Any:
+        raise OSError("away")
+
+    pair.reach(away)
+    pair.close(turns=1)
+    pair.set("2026-12-16T23:59:59Z")
+    pair.turn()
+    assert held(pair.leader) == held(pair.helper) == 3
+    pair.set("2026-12-18T00:00:00Z")
+    pair.turn()
+    assert pair.period()["withheld"] == "fewer than 3 producers"
+    assert earned(pair, owner) == [3, -3]
+    assert held(pair.leader) == 0
+    pair.helper_turn()
+    assert held(pair.helper) == 0
+    assert owner.to_helper(START, 5)["code"] == "closed"
+
+
+def held(world: World) -> int:
+    """The number of shares in a database."""
+    with world.store.engine.connect() as connection:
+        return int(connection.exec_driver_sql("SELECT count(*) FROM split_shares").scalar() or 0)
+
+
+def test_shares_are_gone_once_a_period_is_published(pair: Pair) -> None:
+    three(pair, 5, 6, 7)
+    assert held(pair.leader) == held(pair.helper) == 3
+    pair.close()
+    assert held(pair.leader) == held(pair.helper) == 0
+
+
+def test_the_same_report_is_known_and_another_is_a_conflict(pair: Pair) -> None:
+    device, *_ = three(pair, 5, 6, 7)
+    assert device.to_helper(START, 5) == {"status": "known"}
+    assert device.to_leader(START, 5) == {"status": "known", "reward": 3}
+    device.made.clear()
+    for answer in (device.to_helper(START, 5), device.to_leader(START, 5)):
+        assert (answer["status"], answer["code"]) == ("refused", "conflict")
+    assert pair.leader.report(device.token, (START, 5, "T"))[0]["code"] == "conflict"
+
+
+@pytest.mark.parametrize(
+    ("time", "code"),
+    [
+        ("2026-11-16T00:30:00Z", "malformed"),
+        ("2026-11-17T00:00:00Z", "future"),
+        ("2026-11-14T00:00:00Z", "outside_campaign"),
+        ("2026-12-01T00:00:00Z", "outside_campaign"),
+        ("yesterday", "malformed"),
+    ],
+)
+def test_both_services_refuse_times_alike(pair: Pair, time: str, code: str) -> None:
+    pair.set(AFTER)
+    device = pair.join()
+    assert device.to_helper(time, 5) == device.to_leader(time, 5) == {"status": "refused", "code": code}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"share": "AAAA"},
+        {"share": "no base64"},
+        {"report": "A" * 32},
+        {"report": "0"},
+        {"setting": "T"},
+        {"share": None},
+    ],
+)
+def test_one_malformed_report_spoils_no_other(pair: Pair, changed: dict[str, Any]) -> None:
+    pair.set(AFTER)
+    one, other = pair.join(), pair.join()
+    assert one.to_leader(START, 5, **changed) == {"status": "refused", "code": "malformed"}
+    assert one.to_leader(START, 5)["status"] == other.to_leader(START, 5)["status"] == "accepted"
+    assert pair.leader.report(one.token, (START, 5, "S"))[0]["code"] == "malformed"
+
+
+def test_nobody_joins_before_the_helper_has_agreed(tmp_path: Path) -> None:
+    with two_services(*two_urls(tmp_path)) as (leader, helper):
+        body = SPLIT_CAMPAIGN | {"split": {"helper": HELPER, "token": helper.consumer()}}
+        campaign = leader.ok("POST", "/v1/campaigns", leader.consumer(), body)["campaign"]
+        path = f"/v1/campaigns/{campaign}/producers"
+        for setting in ("S", "T"):
+            assert leader.refused(409, "POST", path, None, {"setting": setting})["code"] == "not_ready"
+        offer = leader.ok("GET", f"/v1/campaigns/{campaign}")["split"]
+        assert offer == {"helper": HELPER, "wait_minutes": 60, "campaign": None, "terms": None, "refused": None}
+
+
+def test_both_services_show_the_same_terms(pair: Pair) -> None:
+    shown = pair.helper.ok("GET", f"/v1/split/{pair.held}")
+    assert shown == {"leader": pair.terms.leader, "campaign": pair.campaign, "terms": pair.terms.text()}
+
+
+def test_a_ticket_comes_with_the_split_setting_alone(pair: Pair) -> None:
+    plain = pair.join("T")
+    assert plain.ticket == ""
+    assert "ticket" not in pair.leader.ok("GET", "/v1/me", plain.token)
+    changed = pair.leader.ok("PATCH", "/v1/me", plain.token, {"setting": "S"})["ticket"]
+    assert changed == pair.leader.ok("GET", "/v1/me", plain.token)["ticket"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        ({"split": None}, "split"),
+        ({"split": {"helper": "https://other.example", "token": "t"}}, "split.helper"),
+        ({"split": {"helper": "http://helper.example", "token": "t"}}, "split.helper"),
+        ({"split": {"helper": HELPER}}, "split.token"),
+        ({"split": {"helper": HELPER, "token": "t", "more": 1}}, "split"),
+        ({"groups": ["a"]}, "groups"),
+        ({"menu": {"settings": [{"id": "S", "setting": "sine:1@split"}]}}, "menu"),
+        ({"lattice": {"step": "0.000000001", "low": "0", "high": "40"}}, "lattice"),
+    ],
+)
+def test_campaigns_that_cannot_be_split_are_refused(pair: Pair, changed: dict[str, Any], field: str) -> None:
+    body = SPLIT_CAMPAIGN | {"split": {"helper": HELPER, "token": "t"}, "rewards": {}} | changed
+    found = pair.leader.refused(422, "POST", "/v1/campaigns", pair.consumer, body)["field"]
+    assert found in (field, "")
+
+
+def test_the_helpers_token_is_never_shown(pair: Pair) -> None:
+    for path in (f"/v1/campaigns/{pair.campaign}", "/v1/campaigns"):
+        assert pair.token not in pair.leader.send("GET", path).text
+
+
+@pytest.mark.parametrize("below", [{"least": 4, "epsilon": 10.0}, {"least": 1, "epsilon": 0.5}])
+def test_a_helper_refuses_what_is_below_its_floors(tmp_path: Path, below: dict[str, float]) -> None:
+    with two_services(*two_urls(tmp_path)) as (leader, helper):
+        helper.service.floors = Floors(least_producers=int(below["least"]))
+        helper.service.split = SplitOptions(HELPER, (), below["epsilon"])
+        made = Pair(leader, helper, leader.consumer(), helper.consumer())
+        assert (made.held, made.refused) == (None, "below_floor")
+
+
+def test_gateways_and_peers_keep_no_split_campaign(pair: Pair) -> None:
+    offer = pair.leader.ok("GET", f"/v1/campaigns/{pair.campaign}")
+    with pair.helper.store.transaction() as tx, pytest.raises(Refusal) as refused:
+        mirror(tx, offer, -1, 0)
+    assert (refused.value.status, refused.value.field) == (422, "split")
+
+
+@pytest.mark.parametrize("kind", ["postgres", "mariadb"])
+def test_both_services_on_each_kind_of_database(kind: str, request: pytest.FixtureRequest) -> None:
+    address = request.getfixturevalue(f"{kind}_address")
+    with split_pair(fresh_database(address), fresh_database(address)) as pair:
+        device, *_ = three(pair, 5, 6, 7)
+        assert device.to_helper(START, 5)["status"] == device.to_leader(START, 5)["status"] == "known"
+        assert pair.close()["sum"]["estimate"] == estimate(pair, 18)
+        assert held(pair.leader) == held(pair.helper) == 0
