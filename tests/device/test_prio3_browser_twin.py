@@ -4,6 +4,7 @@ import base64
 import json
 from collections.abc import Iterator
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ import pytest
 from halfmask_device.prio3 import Prio3, SumCircuit
 from tests.browser import launched
 from tests.device.prio3_vectors import FILE, randomness
+from tests.device.split_wire import split_wire
+from tests.device.test_split_terms import HELPER, SPLIT, TERMS
 from tests.real_data import DATA
 
 MODULE = files("halfmask").joinpath("pages", "prio3.js").read_text(encoding="utf-8")
@@ -23,10 +26,13 @@ CUT = """async ([module, vectors]) => {
     shard(BigInt(v.maximum), v.context, BigInt(v.measurement), bytes(v.random)).map(hex)
   );
 }"""
-FRESH = """async ([module, maximum, context, measurements]) => {
-  const { splitReport } = await import(module);
-  const made = measurements.map((each) => splitReport(BigInt(maximum), context, BigInt(each)));
-  return made.map((report) => Object.values(report).map((part) => [...part]));
+REPORT = """async ([module, offer, time, totals]) => {
+  const { splitRequests } = await import(module);
+  return Promise.all(totals.map((total) => splitRequests(offer, "S", time, total)));
+}"""
+SAME = """async ([module, leader, offer, shown]) => {
+  const { sameTerms } = await import(module);
+  return sameTerms(leader, offer, shown);
 }"""
 REFUSED = """async ([module, maximum, measurement]) => {
   const { shard } = await import(module);
@@ -81,17 +87,44 @@ def test_the_browser_gives_the_drafts_shares(page: Any) -> None:
     assert cut(page, vectors) == [vector["shares"] for vector in vectors]
 
 
-def test_fresh_reports_are_valid_and_differ(page: Any) -> None:
-    maximum, measurements, context = 999_999, [0, 1, 999_999, 123_456, 123_456], "halfmask/1/a/b"
-    made = page.evaluate(FRESH, [address(), maximum, context, measurements])
-    prio3, key = Prio3(SumCircuit(maximum), context.encode()), randomness("key", 32)
-    numbers = []
-    for nonce, *shares in (map(bytes, report) for report in made):
-        prepared = [prio3.verifier(key, holder, nonce, share) for holder, share in enumerate(shares)]
-        prio3.check([verifier for _, verifier in prepared])
-        numbers.append(sum(number for number, _ in prepared) % (2**64 - 2**32 + 1))
-    assert numbers == measurements
-    assert len({bytes(part) for report in made for part in report}) == 3 * len(made)
+def test_whole_reports_are_taken_by_both_services_and_add_up(page: Any, tmp_path: Path) -> None:
+    """From a page that a browser trusts, to two real services, which verify the proofs."""
+    (tmp_path / "page.html").write_text("")
+    page.goto((tmp_path / "page.html").as_uri())
+    totals, range_ = [-1000, 0, 4000, 1234, 1234], {"step": "0.01", "low": "-10", "high": "40"}
+    with split_wire(tmp_path, lattice=range_) as wire:
+        offer = wire.pair.leader.ok("GET", f"/v1/campaigns/{wire.campaign}")
+        wire.pair.set("2026-11-17T00:10:00Z")
+        made = page.evaluate(REPORT, [address(), offer, "2026-11-16T00:00:00Z", totals])
+        for each in made:
+            device = wire.pair.join()
+            at_helper = wire.pair.helper.ok(
+                "POST", each["helper"]["path"], device.ticket, {"shares": [each["helper"]["share"]]}
+            )
+            at_leader = wire.pair.leader.ok(
+                "POST", each["leader"]["path"], device.token, {"reports": [each["leader"]["report"]]}
+            )
+            assert [told["results"][0]["status"] for told in (at_helper, at_leader)] == ["accepted"] * 2
+        assert wire.exact_sum("2026-11-16") == (sum(totals), len(totals))
+        assert len({each["leader"]["report"]["report"] for each in made}) == len(totals)
+        assert len({each["helper"]["share"]["share"] for each in made}) == len(totals)
+
+
+def test_the_browser_compares_the_terms_of_both_services(page: Any) -> None:
+    offer = SPLIT | {"campaign": "c", "split": {"helper": HELPER, "campaign": "h", "terms": TERMS.text()}}
+    shown = {"leader": TERMS.leader, "campaign": "c", "terms": TERMS.text()}
+    assert page.evaluate(SAME, [address(), TERMS.leader, offer, shown])
+    wider = SPLIT["lattice"] | {"high": "80"}
+    for leader, other_offer, other_shown in (
+        ("https://other.example", offer, shown),
+        (TERMS.leader, offer | {"campaign": "d"}, shown),
+        (TERMS.leader, offer | {"lattice": wider}, shown),
+        (TERMS.leader, offer | {"split": offer["split"] | {"helper": "https://other.example"}}, shown),
+        (TERMS.leader, offer | {"split": None}, shown),
+        (TERMS.leader, offer, shown | {"terms": TERMS.text() + " "}),
+        (TERMS.leader, offer, shown | {"leader": HELPER}),
+    ):
+        assert not page.evaluate(SAME, [address(), leader, other_offer, other_shown])
 
 
 @pytest.mark.parametrize(("maximum", "measurement"), [(9, 10), (9, -1), (0, 0), (2**32, 5)])

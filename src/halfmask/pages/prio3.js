@@ -1,5 +1,6 @@
 // Prio3Sum of draft-irtf-cfrg-vdaf-20 for the browser: the same random bytes give the same shares as
-// `halfmask_device.prio3` in Python. Field elements are BigInt, Keccak works on pairs of 32-bit words.
+// `halfmask_device.prio3` in Python. Field elements are BigInt, Keccak works on pairs of 32-bit words. `splitRequests`
+// makes the whole reports of a split campaign.
 
 // ---- TurboSHAKE128 (RFC 9861) ----
 const RATE = 168;
@@ -160,9 +161,43 @@ export function shard(maximum, context, measurement, random) {
   return [encoded(whole), ...seeds];
 }
 
-/** What a device sends of a measurement: a nonce, and one share for each of two services, from fresh randomness. */
+/** A split report of a measurement, from fresh randomness: a nonce, and one share for each of two services. */
 export function splitReport(maximum, context, measurement) {
   const fresh = (size) => crypto.getRandomValues(new Uint8Array(size));
   const [leader, helper] = shard(maximum, context, measurement, fresh(64));
   return { nonce: fresh(16), leader, helper };
+}
+
+// ---- whole reports of the sharing protocol ----
+/** What a decimal of the terms is in units of its last digit: all of a lattice's numbers have as many digits. */
+const units = (text) => BigInt(text.replace(".", ""));
+
+/** Whether both services show one text of terms, and it names them: what a device checks before it joins. */
+export function sameTerms(leader, offer, shown) {
+  const { campaign, split, lattice } = offer;
+  if (!split?.terms || shown.terms !== split.terms || shown.leader !== leader || shown.campaign !== campaign) return false;
+  const terms = JSON.parse(split.terms);
+  const apart = (name) => units(terms.lattice[name]) * units(lattice.step) === units(lattice[name]) * units(terms.lattice.step);
+  return terms.leader === leader && terms.campaign === campaign && terms.helper === split.helper && apart("low") && apart("high");
+}
+
+/**
+ * Cut a total, in steps of the lattice, and return what goes to each service as a path and the item of a body: the
+ * helper's first. Store both before sending, send the same again until there is an answer, and nothing to the leader if
+ * the helper refuses. `time` is the first instant of the period, and `setting` the id of the split level.
+ */
+export async function splitRequests(offer, setting, time, steps) {
+  const { terms, campaign: held } = offer.split;
+  const { campaign, lattice } = JSON.parse(terms);
+  const [step, low, high] = [lattice.step, lattice.low, lattice.high].map(units);
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(terms)));
+  const hex = (data) => [...data].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  const base64 = (data) => btoa(String.fromCharCode(...data));
+  const context = `halfmask/1/${campaign}/${hex(digest)}`;
+  const made = splitReport((high - low) / step, context, BigInt(steps) - low / step);
+  const report = hex(made.nonce);
+  return {
+    helper: { path: `/v1/split/${held}/shares`, share: { time, report, share: base64(made.helper) } },
+    leader: { path: "/v1/reports", report: { time, setting, report, share: base64(made.leader) } }
+  };
 }
