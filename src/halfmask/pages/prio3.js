@@ -177,8 +177,9 @@ export function sameTerms(leader, offer, shown) {
   const { campaign, split, lattice } = offer;
   if (!split?.terms || shown.terms !== split.terms || shown.leader !== leader || shown.campaign !== campaign) return false;
   const terms = JSON.parse(split.terms);
-  const apart = (name) => units(terms.lattice[name]) * units(lattice.step) === units(lattice[name]) * units(terms.lattice.step);
-  return terms.leader === leader && terms.campaign === campaign && terms.helper === split.helper && apart("low") && apart("high");
+  const plain = (text) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
+  const same = (name) => plain(terms.lattice[name]) === plain(lattice[name]);
+  return terms.leader === leader && terms.campaign === campaign && terms.helper === split.helper && ["step", "low", "high"].every(same);
 }
 
 /**
