@@ -23,7 +23,7 @@ class Choose(Seeded):
     Parameters
     ----------
     menu
-        A file that 'halfmask optimize' wrote.
+        A file that 'halfmask offer' or 'halfmask optimize' wrote.
     current
         The setting in use: an id of the menu.
     delta
@@ -40,7 +40,7 @@ class Choose(Seeded):
 
     positional: ClassVar[tuple[str, ...]] = ("menu", "current")
 
-    menu: AnyMenu = field(default=Path("menu.json"), kw_only=False)
+    menu: AnyMenu = field(default=Path("offer.json"), kw_only=False)
     current: Annotated[str, Parameter(name="--from")]
     delta: float = 0.0
     c: float = 0.0

@@ -19,7 +19,7 @@ class MixOptions(Seeded, Writes, Advances):
     profile
         A file that 'halfmask profile' wrote.
     menu
-        A file that 'halfmask optimize' wrote.
+        A file that 'halfmask offer' or 'halfmask optimize' wrote.
     output
         The table of mixes to write (Parquet).
     step

@@ -1,18 +1,27 @@
-"""``halfmask recommend``: advise one producer."""
+"""``halfmask recommend``: advise one producer, by wishes or by the producer's own readings."""
 
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from halfmask.commands._options import AnyMenu, AnyProfile, AnySource, Flag, Numbers, command
 from halfmask.commands._printing import note, print_rows
 from halfmask.commands._shared_options import Seeded, menu_of, profile_of
 from halfmask.errors import OptionError
+from halfmask_device.decimals import upwards
 from halfmask_device.setting import READING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from halfmask.choice.held_out_trial import HeldOutTrial
     from halfmask.choice.recommend import Recommendation
+    from halfmask.choice.wished_level import WishedLevels
+
+GIVES_AWAY = (
+    "this advice follows from your readings, so the level that you choose tells others about your home, mostly how "
+    "much it uses; a wish for an `epsilon` does not"
+)
 
 
 class Recommend(Seeded):
@@ -21,9 +30,16 @@ class Recommend(Seeded):
     Parameters
     ----------
     readings
-        The producer's own readings: any source that 'halfmask profile' takes.
+        The producer's own readings, for --privacy and --peak: any source that 'halfmask profile' takes. A choice that
+        follows from them tells about the home.
     menu
-        A file that 'halfmask offer' wrote, or with --profile one of 'halfmask optimize'.
+        A file that 'halfmask offer' wrote, or with READINGS and --profile one of 'halfmask optimize'.
+    protect
+        Wish: what --epsilon is about; by default what the offer promises about.
+    epsilon
+        Wish: an epsilon of at most this.
+    change
+        With --protect reading or day: the change of a reading.
     profile
         The population's profile, for the consumer's use: more precise than an offer's summary.
     producer
@@ -45,7 +61,10 @@ class Recommend(Seeded):
     """
 
     readings: AnySource | None = field(default=None, kw_only=False)
-    menu: AnyMenu = Path("menu.json")
+    menu: AnyMenu = Path("offer.json")
+    protect: Literal["reading", "day", "whole-day", "month"] | None = None
+    epsilon: float | None = None
+    change: float | None = None
     profile: AnyProfile | None = None
     producer: str | None = None
     privacy: float | None = None
@@ -57,13 +76,38 @@ class Recommend(Seeded):
 
 
 @command(Recommend, group="Choose")
-def recommend(options: Recommend) -> "Recommendation | list[HeldOutTrial]":
-    """Advise one producer: which setting of the menu meets a wish. The readings stay on this machine.
+def recommend(options: Recommend) -> "WishedLevels | Recommendation | list[HeldOutTrial]":
+    """Advise one producer which setting of the menu meets a wish.
 
-    ``trial`` gives a list of `HeldOutTrial` instead of advice.
+    ``epsilon`` is a wish on the offer's own axis, which needs no readings and gives `WishedLevels`. With ``readings``,
+    which stay on this machine, the advice follows from them; ``trial`` gives a list of `HeldOutTrial`.
     """
-    from halfmask.choice.held_out_trial import evaluate_recommendations
+    if options.epsilon is not None:
+        return _by_wish(options)
+    return _by_readings(options)
+
+
+def _by_wish(options: Recommend) -> "WishedLevels":
+    from halfmask.choice.wished_level import wished_level
+
+    if options.readings is not None or options.privacy is not None or options.peak is not None or options.trial:
+        raise OptionError(
+            "a wish for an epsilon needs no readings: leave out `readings`, `privacy`, `peak` and `trial`", kind="wish"
+        )
+    return wished_level(
+        menu_of(options.menu), float(options.epsilon or 0.0), protect=options.protect, change=options.change,
+        rewards=_rewards(options), least_reward=options.reward,
+    )  # fmt: skip
+
+
+def _rewards(options: Recommend) -> "Mapping[str, float] | None":
     from halfmask.choice.mix import parse_shares
+
+    return parse_shares(options.rewards, "rewards") if isinstance(options.rewards, str) else options.rewards
+
+
+def _by_readings(options: Recommend) -> "Recommendation | list[HeldOutTrial]":
+    from halfmask.choice.held_out_trial import evaluate_recommendations
     from halfmask.choice.personal_privacy import population_prior, public_prior
     from halfmask.choice.recommend import Wish, own_readings
     from halfmask.choice.recommend import recommend as advise
@@ -79,32 +123,58 @@ def recommend(options: Recommend) -> "Recommendation | list[HeldOutTrial]":
             people, menu, min_privacy=options.privacy, seed=options.seed, other_data=options.other_data
         )
     if options.readings is None:
-        raise OptionError("name the producer's own readings, or ask for a trial to see how well advice serves")
+        raise OptionError(
+            "say what you wish for: `epsilon`, the largest that a level may have; or name your own readings",
+            kind="wish",
+            field="epsilon",
+        )
     if menu.release != READING:
         raise OptionError(
             "advice from a producer's own readings is about menus that mask readings, and this one masks totals: "
-            "choose from its table, or see `trial`",
+            "wish for an `epsilon`, or see `trial`",
             kind="release",
             field="menu",
         )
     if people is not None:
         menu.check_data(people, other_data=options.other_data)
-    rewards = parse_shares(options.rewards, "rewards") if isinstance(options.rewards, str) else options.rewards
-    wish = Wish(options.privacy, options.peak, options.reward, rewards)
+    wish = Wish(options.privacy, options.peak, options.reward, _rewards(options))
     own = own_readings(options.readings, producer=options.producer)
     prior = public_prior(menu) if people is None else population_prior(people, menu)
     return advise(menu, own, wish, prior, seed=options.seed)
 
 
 def main(options: Recommend) -> None:
-    """Advise one producer: which setting of the menu meets a wish. The readings stay on this machine."""
+    """Advise one producer which setting of the menu meets a wish, without or with its own readings."""
+    from halfmask.choice.wished_level import WishedLevels
+
     found = recommend(options)
+    if isinstance(found, WishedLevels):
+        print_rows(wish_rows(found), f"{found.chosen.entry.id} ({found.chosen.entry.setting})")
+        note(f"epsilon: {found.question.words()}")
+        if not found.chosen.meets:
+            note("no level meets the wish; this one has the strongest promise")
+        return
     if isinstance(found, list):
         print_rows(trial_rows(found), f"A wish for privacy of {options.privacy:g}, on held-out users")
         return
     print_rows(advice_rows(found), f"{found.chosen.entry.id} ({found.chosen.entry.setting})")
-    for told in found.notes:
+    for told in (*found.notes, GIVES_AWAY):
         note(told)
+
+
+def wish_rows(found: "WishedLevels") -> list[list[str]]:
+    """Return a table, headings first: each level with its promise, against whom it holds, and its reward."""
+    from halfmask.menus.setting_protection import NO_PROMISE
+
+    paid = any(each.reward is not None for each in found.levels)
+    head = ["", "id", "level", "setting", f"epsilon, {found.question.heading()}", "holds against"]
+    rows = [head + ["reward"] * paid]
+    for each in found.levels:
+        mark = ("take this" if each.meets else "closest") if each is found.chosen else ""
+        held = NO_PROMISE if each.promise.epsilon is None else upwards(each.promise.epsilon)
+        row = [mark, each.entry.id, each.entry.name, str(each.entry.setting), held, each.entry.against or "-"]
+        rows.append(row + ["-" if each.reward is None else f"{each.reward:g}"] * paid)
+    return rows
 
 
 def advice_rows(found: "Recommendation") -> list[list[str]]:

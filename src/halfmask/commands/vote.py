@@ -18,7 +18,7 @@ class Vote(Options):
     Parameters
     ----------
     menu
-        A file that 'halfmask optimize' wrote.
+        A file that 'halfmask offer' or 'halfmask optimize' wrote.
     preferences
         CSV, one row per voter: ids of the menu, best first (approval: the approved ones).
     rule
@@ -27,7 +27,7 @@ class Vote(Options):
 
     positional: ClassVar[tuple[str, ...]] = ("menu", "preferences", "rule")
 
-    menu: AnyMenu = field(default=Path("menu.json"), kw_only=False)
+    menu: AnyMenu = field(default=Path("offer.json"), kw_only=False)
     preferences: AnyBallots
     rule: Literal["plurality", "borda", "approval", "condorcet", "median"] = "plurality"
 

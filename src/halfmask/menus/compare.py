@@ -29,6 +29,7 @@ from halfmask.menus.menu_scale import afresh, evaluated, outside
 from halfmask.menus.objective_difference import CHANCE, ObjectiveDifference, UtilitySamples, difference
 from halfmask.menus.study_scores import AnyStudy, Read, StudyScores, opened_study, sample_metrics, score_study
 from halfmask.profiles.profile import Profile
+from halfmask_device.setting import READING
 
 BINS = 5
 EQUAL = 1e-9
@@ -160,6 +161,8 @@ class Compared:
 
     def notes(self) -> list[str]:
         """Return sentences: how often each side wins, how that was measured, and which settings were left out."""
+        if not self.rounds:
+            return list(self.warnings)
         wins = [sum(each.winner == side for each in self.rounds) for side in (0, 1)]
         notes = [f"{self.names[0]} wins {wins[0]}, {self.names[1]} {wins[1]} of {len(self.rounds)} levels of privacy"]
         notes.append(
@@ -211,6 +214,8 @@ def compare(
         raise OptionError(f"{bins} bins: compare on 1 to 100 levels of privacy", kind="bins")
     opened_ = [_opened(each) for each in (one, other)]
     _check_alike(opened_)
+    if len({each.release == READING for each in _menus(opened_)}) > 1:
+        return _without_scale(opened_, names)
     largest = np.maximum(*(_scale(each) for each in opened_))
     common = _weights(opened_) if weights is None else weights
     first, second = _sides(opened_, common, profile, largest)
@@ -223,6 +228,13 @@ def compare(
     warnings = tuple(dict.fromkeys(said for each in opened_ for said in warnings_of(_about(each))))
     outside_ = (first.outside, second.outside)
     return Compared(names, rounds, normalisers, common, outside_, (first.samples, second.samples), paired, warnings)
+
+
+def _without_scale(sides: list[Menu | Read], names: tuple[str, str]) -> Compared:
+    """Return a comparison without contests: errors of readings and of totals have no common scale."""
+    told = "one menu masks readings and the other totals, so their scores have no common scale"
+    normalisers = dict(zip(METRICS, np.maximum(*(_scale(each) for each in sides)).tolist(), strict=True))
+    return Compared(names, (), normalisers, Weights(), ((), ()), (0, 0), False, (told,))
 
 
 def _opened(side: Menu | AnyStudy) -> Menu | Read:
