@@ -140,7 +140,7 @@ class Cluster:
                 cells = [
                     part
                     for span in (mine.spans(system_clock()) if mine else [])
-                    for part in (own_cells(tx, mine, span), others(tx, mine, [span]).get(span.key, {}))
+                    for part in (*own_cells(tx, mine, [span]), others(tx, mine, [span]).get(span.key, {}))
                     if mine
                 ]
             store.close()

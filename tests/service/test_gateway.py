@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from halfmask.errors import RunError
-from halfmask.service.campaign_periods import close_all
+from halfmask.service.closing import close_all
 from halfmask.service.gateway import Gateway, sooner
 from halfmask.service.refusal import Refusal
 from halfmask_device.http_client import ServiceClient as Upstream

@@ -15,6 +15,7 @@ from halfmask.service.storage import tables
 from halfmask.service.storage.sql_store import open_store, prepare_database
 from halfmask.service.storage.tables import metadata
 from tests.refusals import refused
+from tests.service.earlier_version import back_to_0_2
 from tests.service.world import Clock, World, fresh
 
 DAY = "2026-11-16"
@@ -85,6 +86,39 @@ def test_sharing_goes_on_after_an_upgrade(database: str, request: pytest.Fixture
         world.clock.set("2026-11-17T01:00:00Z")
         closed = world.periods(campaign, consumer)[DAY]
         assert (closed["state"], round(closed["sum"]["estimate"] * 1000)) == ("closed", 255 + 4095)
+
+
+def test_reports_and_open_periods_of_0_2_come_along(database: str) -> None:
+    """Reports are known, count once and close to the same sums; those that are kept can still be read."""
+    operator = fresh(database)
+    with opened(database, operator) as world:
+        consumer = world.consumer()
+        campaign, kept = (world.campaign(consumer, keep_reports=keep) for keep in ("until_closed", "always"))
+        members, others = ([world.join(name) for _ in range(5)] for name in (campaign, kept))
+        for hour in (9, 1):
+            send(world, members, hour)
+            send(world, others, hour)
+        world.report(members[0], ("2026-11-15T10:00:00Z", 7, "N"))
+        world.report(members[1], (f"{DAY}T00:30:00Z", 7, "A"))
+        world.clock.set("2026-11-17T01:00:00Z")
+        before = world.close_period(kept, consumer, DAY)
+        back_to_0_2(world.store.engine)
+    assert initialise(database) is None
+    with opened(database, operator) as world:
+        world.clock.set("2026-11-17T00:30:00Z")
+        assert world.periods(kept, consumer)[DAY] == before
+        assert set(send(world, others, 9)) == {"known"}
+        assert set(send(world, members, 9)) == {"known"}
+        assert set(send(world, members, 11)) == {"accepted"}
+        assert world.ok("DELETE", "/v1/me", members[4])["withdrawn"] == 3
+        world.clock.set("2026-11-17T02:00:00Z")
+        closed = world.periods(campaign, consumer)[DAY]
+        assert round(closed["sum"]["estimate"] * 1000) == 3 * 15 + 7
+        assert closed["settings"] == {"A": {"reports": 1, "producers": 1}, "N": {"reports": 12, "producers": 3}}
+        with world.store.reading() as tx:
+            found = world.service.campaign(tx, kept)
+            assert found is not None
+            assert len(list(tx.reports(found.key, 0, 2**62))) == 10
 
 
 def test_the_tables_of_a_new_database_are_those_that_the_code_declares(database: str) -> None:

@@ -5,15 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from alembic.migration import MigrationContext
-from alembic.operations import Operations
-from sqlalchemy import Connection, text
 
 from halfmask.service.operator_actions import Operator
 from halfmask.service.storage import tables
 from halfmask.service.storage.sql_store import prepare_database
 from tests.commands.program import error_of, halfmask
 from tests.refusals import refused
+from tests.service.earlier_version import back_to_0_2
 from tests.service.test_migrations import compare_metadata
 from tests.service.world import World, running, sqlite_url
 
@@ -188,26 +186,9 @@ def test_an_entry_is_taken_back_once(any_world: World) -> None:
         operator(world).reverse("0" * 16)
 
 
-SPLIT = ("led_splits", "helped_splits", "split_shares", "closing_periods", "split_sums")
-
-
-def undo_last_migration(connection: Connection) -> None:
-    """Bring the tables back to those of halfmask 0.2."""
-    op = Operations(MigrationContext.configure(connection))
-    for name in ("actions", "repeats", "spendings", *SPLIT):
-        op.drop_table(name)
-    op.drop_column("tokens", "replaces")
-    op.drop_index("entries_by_name", "entries")
-    for name in ("campaign", "producer"):
-        op.drop_index(f"entries_of_{name}", "entries")
-        op.create_index(f"entries_of_{name}", "entries", [name])
-    connection.execute(text("UPDATE alembic_version SET version_num = '0003'"))
-
-
 def test_the_log_comes_with_an_upgrade(database: str) -> None:
     store, _ = prepare_database(database)
-    with store.engine.begin() as connection:
-        undo_last_migration(connection)
+    back_to_0_2(store.engine)
     store.close()
     store, before = prepare_database(database)
     assert before == "0003"

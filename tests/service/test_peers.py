@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import event
 
 from halfmask.service import peers
-from halfmask.service.campaign_periods import FEW, others, own_cells
+from halfmask.service.campaign_periods import others, own_cells
 from halfmask.service.cells import merge
 from halfmask.service.peers import Part, Peers, Window, join_peers, learn, portions
 from halfmask.service.report_decisions import Post
@@ -75,7 +75,7 @@ class Net:
                 assert mine is not None
                 span = mine.span(DAY)
                 assert span is not None
-                cells = merge([own_cells(tx, mine, span), others(tx, mine, [span]).get(span.key, {})])
+                cells = merge([*own_cells(tx, mine, [span]), others(tx, mine, [span]).get(span.key, {})])
             found.append(sum(cell.sum for cell in cells.values()))
         return found
 
@@ -313,7 +313,7 @@ def test_a_backlog_of_empty_periods_closes_at_once_with_all_that_was_counted(
 
         def counted(_: Any, __: Any, statement: str, *___: Any) -> None:
             nonlocal alone
-            alone += statement.startswith("DELETE FROM looks")  # done for each period that is closed by itself
+            alone += statement.startswith("DELETE FROM looks")  # once per transaction that publishes
 
         for world in worlds:
             event.listen(world.store.engine, "before_cursor_execute", counted)
@@ -325,7 +325,7 @@ def test_a_backlog_of_empty_periods_closes_at_once_with_all_that_was_counted(
         closed = [key for key, period in seen[0].items() if period["state"] == "closed"]
         assert len(closed) > 590
         assert len(seen[0]) - len(closed) <= 2  # the last hour's grace is not over
-        assert alone <= 2 * 2 * FEW < len(closed)  # those around a report, at two nodes
+        assert 2 <= alone <= len(closed) / 10  # at two nodes
         assert {key: each["sum"]["estimate"] for key, each in seen[0].items() if each["sum"]} == totals
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from halfmask.service import campaign_periods
-from halfmask.service.campaign_periods import close_all
+from halfmask.service.closing import close_all, closing_groups
 from halfmask.service.snapshots import apart
 from halfmask.service.storage.sql_store import Transaction, open_store
 from tests.service.world import World, instant
@@ -291,7 +290,7 @@ def test_no_two_answers_differ_by_fewer_than_the_least_cohort(world: World, seed
     assert len(set(sums)) > 2
 
 
-def test_many_periods_close_in_parts_and_leaving_waits_for_none(world: World) -> None:
+def test_many_periods_close_and_leaving_waits_for_none(world: World) -> None:
     """One transaction closes a few, so that ten years of hours at once hold up nobody's reports."""
     consumer = world.consumer()
     campaign = world.campaign(
@@ -301,22 +300,17 @@ def test_many_periods_close_in_parts_and_leaving_waits_for_none(world: World) ->
     producer = world.join(campaign)
     assert world.report(producer, (minute(239), 7, "N"))[0]["status"] == "accepted"
     world.clock.set("2026-11-16T12:30:00Z")
-    due = [[span.key for span in spans] for _, spans in world.service.due(world.clock())]
-    parts = [len(spans) for spans in due]
-    assert parts == [78, 39, 39]  # many where nobody reported
-    assert ("2026-11-16T11Z" in due[-1], len(due[-1]) <= campaign_periods.FEW) == (True, True)
+    ((_, spans),) = world.service.due(world.clock())
+    assert len(spans) == 156
     assert world.ok("DELETE", "/v1/me", producer)["withdrawn"] == 0  # past its deadline, closed or not
-    assert sum(len(spans) for _, spans in world.service.due(world.clock())) == sum(parts)
     shown = world.periods(campaign, consumer)
-    assert [each["state"] for each in shown.values()] == ["closed"] * sum(parts) + ["open"]
+    assert [each["state"] for each in shown.values()] == ["closed"] * 156 + ["open"]
     assert shown["2026-11-16T11Z"]["sum"]["estimate"] == 0.007
     assert world.service.due(world.clock()) == []
 
 
-def test_empty_periods_close_together_and_as_one_by_one(any_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Four days of hours with a report on the first: in few parts, with the same rows and events."""
-    monkeypatch.setattr(campaign_periods, "FEW", 8)
-    monkeypatch.setattr(campaign_periods, "MANY", 40)
+def test_periods_close_together_and_as_one_by_one(any_world: World) -> None:
+    """Four days of hours with a report on the first: the same rows and events, however they are grouped."""
     world, closed, told = any_world, [], []
     consumer = world.consumer()
     names = [world.campaign(consumer, period="hour", begins="2026-11-12T00:00:00Z", grace_minutes=0) for _ in range(2)]
@@ -324,17 +318,15 @@ def test_empty_periods_close_together_and_as_one_by_one(any_world: World, monkey
     for name in names:
         assert world.report(world.join(name), ("2026-11-12T12:10:00Z", 7, "N"))[0]["status"] == "accepted"
     world.clock.set("2026-11-16T00:00:00Z")
-    for name, one_by_one in zip(names, (False, True), strict=True):
-        parts = world.service.due(world.clock.now, name)
-        assert [len(spans) for _, spans in parts] == [10, 5, 5, 20, 40, 16]
-        with world.store.transaction() as tx:
-            for campaign, spans in parts:
-                if one_by_one:
-                    for span in spans:
-                        close_all(tx, campaign, [span], world.clock.now)
-                else:
-                    close_all(tx, campaign, spans, world.clock.now)
-                    close_all(tx, campaign, spans[:3], world.clock.now)  # again: nothing more
+    for name, size in zip(names, (96, 1), strict=True):
+        ((campaign, spans),) = world.service.due(world.clock.now, name)
+        assert len(spans) == 96
+        for start in range(0, len(spans), size):
+            with world.store.transaction() as tx:
+                close_all(tx, campaign, spans[start : start + size], world.clock.now)
+                close_all(tx, campaign, spans[: start + 3], world.clock.now)  # again: nothing more
+        world.periods(name, consumer)  # which publishes them
+        with world.store.reading() as tx:
             closed.append(tx.closed(campaign.key, 0, 2**62))
             told.append([period for _, period in tx.events(campaign.key, 0)])
     assert closed[0] == closed[1]
@@ -342,10 +334,11 @@ def test_empty_periods_close_together_and_as_one_by_one(any_world: World, monkey
     assert sum(bool(row.cells) for row in closed[0].values()) == 1
 
 
-def test_ten_years_of_hours_are_due_in_few_parts(world: World) -> None:
-    campaign = world.campaign(world.consumer(), period="hour", begins="2017-01-01T00:00:00Z")
-    sizes = [len(spans) for _, spans in world.service.due(world.clock.now, campaign)]
-    assert (sum(sizes), len(sizes)) == (86_555, 44)
+def test_ten_years_of_hours_close_in_small_groups(world: World) -> None:
+    name = world.campaign(world.consumer(), period="hour", begins="2017-01-01T00:00:00Z")
+    ((campaign, spans),) = world.service.due(world.clock.now, name)
+    sizes = [len(group) for group in closing_groups(campaign, spans)]
+    assert (sum(sizes), max(sizes)) == (86_555, 500)
 
 
 def test_what_is_closed_is_not_looked_for_again(world: World) -> None:

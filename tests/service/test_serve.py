@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import halfmask
+from halfmask.service.closing import delete_closed
 from halfmask.service.http.app import create_app
 from halfmask.service.refusal import Refusal
 from halfmask.service.serve import ServeOptions, initialise, run
@@ -241,7 +242,7 @@ def test_closing_goes_on_after_an_error(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_deleted_reports_are_gone_from_the_file(tmp_path: Path) -> None:
-    """Every report has a number of its own that would be found in the file; after closing none is."""
+    """Every report has a number of its own that would be found in the file; after the deletion none is."""
     url = sqlite_url(tmp_path)
     with running(url) as world:
         consumer = world.consumer()
@@ -256,7 +257,14 @@ def test_deleted_reports_are_gone_from_the_file(tmp_path: Path) -> None:
             assert {each["status"] for each in told} == {"accepted"}
         assert left_in(tmp_path, numbers) == 3000
         world.clock.set("2026-11-17T12:00:00Z")
-        assert world.periods(campaign, consumer)["2026-11-16"]["reports"] == 3000
+        shown = world.periods(campaign, consumer)["2026-11-16"]
+        assert shown["reports"] == 3000
+        writer, now = world.app.state.writer, world.clock()
+        assert world.wait(delete_closed(world.service, writer, now - 1)) == 0
+        assert left_in(tmp_path, numbers) == 3000
+        assert world.wait(delete_closed(world.service, writer, now)) == 1
+        assert world.wait(delete_closed(world.service, writer, now)) == 0
+        assert world.periods(campaign, consumer)["2026-11-16"] == shown
     assert left_in(tmp_path, numbers) == 0
 
 

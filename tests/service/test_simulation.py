@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -301,13 +302,13 @@ def test_a_planted_double_count_is_found(tmp_path: Path, monkeypatch: pytest.Mon
     def forget(*_: Any) -> Any:
         return {}
 
-    def store_beside(self: Transaction, rows: Any) -> None:
+    def store_beside(self: Transaction, bucket: int, rows: Any) -> None:
         for row in rows:
-            while self._connection.exec_driver_sql(
-                "SELECT 1 FROM reports WHERE producer = ? AND time = ?", row[:2]
+            while self.connection.exec_driver_sql(
+                "SELECT 1 FROM reports WHERE bucket = ? AND producer = ? AND time = ?", (bucket, *row[:2])
             ).first():
                 row = (row[0], row[1] + 1, *row[2:])
-            real(self, [row])
+            real(self, bucket, [row])
 
     monkeypatch.setattr(Transaction, "standing", forget)
     monkeypatch.setattr(Transaction, "add_reports", store_beside)
@@ -316,14 +317,15 @@ def test_a_planted_double_count_is_found(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_the_sums_alone_find_a_planted_double_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One report in fifty is added up twice when a period closes; all answers to producers are right."""
-    from halfmask.service import campaign_periods
+    """One report in fifty is added up twice when it is accepted; all answers to producers are right."""
+    from halfmask.service import report_decisions
 
-    def twice(reports: Any) -> Any:
-        rows = list(reports)
-        return count([row for number, row in enumerate(rows) for _ in range(2 if number % 50 == 0 else 1)])
+    seen = count()
 
-    count = campaign_periods.count_reports
-    monkeypatch.setattr(campaign_periods, "count_reports", twice)
+    def twice(rows: Any, first: Any) -> Any:
+        return added([row for row in rows for _ in range(2 if next(seen) % 50 == 0 else 1)], first)
+
+    added = report_decisions.added_cells
+    monkeypatch.setattr(report_decisions, "added_cells", twice)
     with pytest.raises(AssertionError):
         run(tmp_path, 1, 300)

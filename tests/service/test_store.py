@@ -9,10 +9,11 @@ from halfmask.service.serve import initialise
 from halfmask.service.storage.campaign_rows import EntryRow
 from halfmask.service.storage.databases import Sqlite
 from halfmask.service.storage.period_rows import ClosedRow, KnownRow, SnapshotRow
-from halfmask.service.storage.report_rows import ReportRow
+from halfmask.service.storage.report_rows import PERIODS, ReportRow, buckets_of
 from halfmask.service.storage.sql_store import Store, open_store, prepare_database
 from halfmask.service.storage.tables import newest_version, version_of
 from halfmask.testing.database_contract import DATABASE_CHECKS
+from halfmask_device.protocol import Cell
 from tests.service.world import CAMPAIGN
 
 FAR = 2**62
@@ -51,21 +52,23 @@ def test_a_kind_of_database_with_a_fault_is_found(tmp_path: Path, monkeypatch: p
 
 def test_reports_are_found_by_key_and_by_time(store: Store) -> None:
     campaign, (one, two) = begun(store)
+    bucket = campaign * PERIODS + 20_000
     rows = [ReportRow(two, -5, -FAR, "B", 0), ReportRow(one, 10, FAR, "A", 3), ReportRow(one, 2, 7, "N", 0)]
     with store.transaction() as tx:
-        tx.add_reports(rows)
+        tx.make_room(*buckets_of(campaign))
+        tx.add_reports(bucket, rows)
     with store.reading() as tx:
-        assert tx.standing({two: [-5, 10], one: [10]}) == {two: {-5: (-FAR, "B", 0)}, one: {10: (FAR, "A", 3)}}
-        assert tx.standing({one: [3]}) == {}
+        assert tx.standing(bucket, {two: [-5, 10], one: [10]}) == {two: {-5: (-FAR, "B", 0)}, one: {10: (FAR, "A", 3)}}
+        assert tx.standing(bucket, {one: [3]}) == {}
         assert list(tx.reports(campaign, -5, 10)) == [rows[2], rows[0]]
         assert list(tx.reports(campaign, -4, 11)) == [rows[2], rows[1]]
         assert list(tx.reports(campaign + 1, -5, 11)) == []
-        assert tx.reports_of([two], -100, 100) == [rows[0]]
+        assert tx.reports_of(bucket, [two]) == [rows[0]]
     with store.transaction() as tx:
-        assert tx.withdraw(one, 3, 11) == 1
-        tx.remove_reports(campaign, -5, -4)
+        assert tx.withdraw(bucket, two) == [rows[0]]
+        assert tx.withdraw(bucket, two) == []
     with store.reading() as tx:
-        assert list(tx.reports(campaign, -FAR, FAR)) == [rows[2]]
+        assert list(tx.reports(campaign, -FAR, FAR)) == list(tx.reports_in(bucket)) == rows[:0:-1]
 
 
 def test_the_budget_is_spent_if_it_fits(store: Store) -> None:
@@ -105,6 +108,15 @@ def test_rows_of_periods_live_looks_and_nodes_come_back_as_they_were(store: Stor
     row = ClosedRow("2026-11-16", 5, 6, cells, {"period": "2026-11-16", "name": "Zoë ☂"})
     with store.transaction() as tx:
         tx.add_closed(campaign, [row])
+        assert tx.closed(campaign, 0, 9) == {}
+        assert tx.unpublished(campaign) == tx.unpublished() == [(campaign, row._replace(entry={}))]
+        for _ in range(2):  # the second changes nothing
+            tx.publish(campaign, {row.period: row.entry})
+        assert tx.unpublished() == []
+        assert not tx.add_to_cells(campaign, "2026-11-16", {"A": Cell(2, 1, 10**20, 10**40)})
+        assert tx.add_to_cells(campaign, "2026-11-16", {"A": Cell(1, -1, -3, 9), "B": Cell(1, 1, 5, 25)})
+        assert tx.deletable(5) == []
+        assert tx.deletable(6) == [(campaign, "2026-11-16")]
         tx.put_snapshot(campaign, "p", SnapshotRow(1, cells, {"a": 1}))
         tx.put_snapshot(campaign, "p", SnapshotRow(2, cells, {"a": 2}))
         assert tx.touch(campaign, "p", [one, two, one]) == 2
@@ -133,7 +145,10 @@ def test_rows_of_periods_live_looks_and_nodes_come_back_as_they_were(store: Stor
         tx.put_shown(campaign, "p", 4, {one: {}})
         assert (tx.shown(campaign, "p", [one]), tx.changes(campaign, "p")) == ({}, {one: ([1, 3, 4], True)})
         assert (tx.node_version(node, "p"), tx.node_version(node, "q")) == (4, None)
-        assert tx.node_cells(campaign, ["p"]) == [cells]
+        assert tx.node_cells(campaign, ["p"]) == [("p", cells)]
+        counted = {"A": Cell(3, 0, 10**20 - 3, 10**40 + 9), "B": Cell(1, 1, 5, 25)}
+        assert tx.cells(campaign, ["p", "2026-11-16"]) == {"2026-11-16": counted}
+        assert tx.periods_with_cells(campaign) == ["2026-11-16"]
         assert tx.node_name(node) == "n"
         assert tx.known(campaign, ["p"]) == [KnownRow("", "p", 4, True, cells)]
         assert [each.node for each in tx.known(campaign, ["q", "p"])] == ["", "b"]
@@ -142,7 +157,11 @@ def test_rows_of_periods_live_looks_and_nodes_come_back_as_they_were(store: Stor
         tx.untouch(campaign, "p", [one])
         assert tx.touched(campaign, "p") == [two]
         tx.forget_open(campaign, ["p"])
-        assert (tx.snapshots(campaign), tx.touched(campaign, "p"), tx.node_cells(campaign, ["p"])) == ({}, [], [])
+        assert (tx.snapshots(campaign), tx.node_cells(campaign, ["p"])) == ({}, [])
+        assert [tx.forget_changes(campaign, "p", 1) for _ in range(2)] == [2, 0]
+        assert (tx.touched(campaign, "p"), tx.changes(campaign, "p")) == ([], {})
+        tx.remove_cells(campaign, "2026-11-16")
+        assert tx.cells(campaign, ["2026-11-16"]) == {}
 
 
 def test_tokens_invitations_and_rewards(store: Store) -> None:

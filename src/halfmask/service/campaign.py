@@ -17,6 +17,7 @@ from halfmask.errors import OptionError, SettingError
 from halfmask.service.refusal import unfit
 from halfmask.service.split.split_options import plain_address
 from halfmask.service.storage.campaign_rows import UPSTREAM
+from halfmask.service.storage.report_rows import buckets_of
 from halfmask_device.campaign_calendar import KINDS, Calendar, Span
 from halfmask_device.instants import DAY, MINUTE, Instant, parse_instant
 from halfmask_device.lattice import Lattice
@@ -181,6 +182,15 @@ class Campaign:
     def keeps(self) -> bool:
         """Return whether reports are kept after their period has closed."""
         return bool(self.terms["keep_reports"] == "always")
+
+    def bucket(self, span: Span) -> int:
+        """Return the number under which the reports of a period are stored together."""
+        return buckets_of(self.key)[0] + self.calendar.number_of(span)
+
+    def room(self, span: Span) -> tuple[int, int]:
+        """Return the range of buckets that are deleted together with a period's: its own, or all if they are kept."""
+        bucket = self.bucket(span)
+        return buckets_of(self.key) if self.keeps else (bucket, bucket + 1)
 
     def deadline(self, span: Span) -> Instant:
         """Return the instant when the period closes: its end, or the campaign's if that is earlier, plus the grace."""

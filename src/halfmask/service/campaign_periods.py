@@ -1,20 +1,17 @@
-"""The periods of a campaign: their cells here and at peers, their closing, and what the consumer is shown of them.
+"""The periods of a campaign: their cells here and at peers, which are due, and what the consumer is shown of them.
 
-Periods close at their deadline or when the consumer asks. A node of a shared campaign knows its own cells and those of
+A node of a shared campaign knows its own cells and those of
 its peers, each with a version. Each change of its own cells gets a higher version: the current instant, or one more
 than the last version if the clock has not advanced. So versions grow across restarts, and even after a database was
 restored from an older copy.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterable, Sequence
 
 from halfmask.service.campaign import Campaign
-from halfmask.service.cells import Cells, count_reports, merge, plain_cells, read
-from halfmask.service.estimates import period_entry, withheld_entry
-from halfmask.service.refusal import Refusal, not_found, unfit
-from halfmask.service.split.leading import start_closing
-from halfmask.service.split.split_part import SplitPart, combined_entry
+from halfmask.service.cells import Cells, merge, plain_cells, read
+from halfmask.service.estimates import withheld_entry
+from halfmask.service.refusal import unfit
 from halfmask.service.storage.period_rows import ClosedRow, KnownRow
 from halfmask.service.storage.sql_store import Transaction
 from halfmask.service.storage.tables import Plain
@@ -24,39 +21,17 @@ from halfmask_device.instants import DAY, SECOND, Instant
 SETTLED = 10 * SECOND
 OWN = ""
 """The name under which a node's own cells are in its own database."""
-FEW, MANY = 50, 2000
-"""Most periods that one transaction writes: FEW with reports, MANY if nobody reported in any of them."""
-NO_PARTS: Mapping[str, SplitPart] = MappingProxyType({})
 Noted = tuple[Span, Cells, bool]
 """A period, the node's own cells of it, and whether they are final."""
 
 
-def own_cells(tx: Transaction, campaign: Campaign, span: Span) -> Cells:
-    """Return the cells of the reports that came here and of the gateways below."""
-    reports = count_reports(tx.reports(campaign.key, span.begins, span.ends))
-    return merge([reports, *map(read, tx.node_cells(campaign.key, [span.key]))])
-
-
-def few_or_empty(tx: Transaction, campaign: Campaign, spans: Sequence[Span], few: int) -> Iterator[Sequence[Span]]:
-    """Yield periods, which are in order, in groups: at most ``few``, or more that have neither reports nor cells.
-
-    They are halved repeatedly, so that runs without a report cost little.
-    """
-    if len(spans) <= few or not (
-        tx.any_report(campaign.key, spans[0].begins, spans[-1].ends)
-        or tx.node_cells(campaign.key, [span.key for span in spans])
-    ):
-        yield spans
-    else:
-        half = len(spans) // 2
-        yield from few_or_empty(tx, campaign, spans[:half], few)
-        yield from few_or_empty(tx, campaign, spans[half:], few)
-
-
-def all_own_cells(tx: Transaction, campaign: Campaign, spans: Sequence[Span]) -> Iterator[Cells]:
-    """Yield `own_cells` of periods in order."""
-    for group in few_or_empty(tx, campaign, spans, 2):
-        yield from ({} if len(group) > 2 else own_cells(tx, campaign, span) for span in group)
+def own_cells(tx: Transaction, campaign: Campaign, spans: Sequence[Span]) -> list[Cells]:
+    """Return for each period the cells of the reports that came here and of the gateways below."""
+    keys = [span.key for span in spans]
+    reports, below = tx.cells(campaign.key, keys), dict[str, list[Cells]]()
+    for period, cells in tx.node_cells(campaign.key, keys):
+        below.setdefault(period, []).append(read(cells))
+    return [merge([reports.get(key, {}), *below.get(key, [])]) for key in keys]
 
 
 def others(tx: Transaction, campaign: Campaign, spans: Iterable[Span]) -> dict[str, Cells]:
@@ -117,7 +92,7 @@ def changed_cells(
     said = {period for period, row in noted.items() if row.final}
     still = [span for span in spans if span.key not in closed and span.key not in said]
     found: list[Noted] = []
-    for span, cells in zip(still, all_own_cells(tx, campaign, still), strict=True):
+    for span, cells in zip(still, own_cells(tx, campaign, still), strict=True):
         row = noted.get(span.key)
         final = heard is not None and heard >= campaign.deadline(span) + SETTLED
         if row is None or (read(row.cells), row.final) != (cells, final):
@@ -136,63 +111,11 @@ def note(tx: Transaction, campaign: Campaign, noted: Sequence[Noted], now: Insta
 
 
 def note_last(tx: Transaction, campaign: Campaign, noted: Sequence[Noted], now: Instant) -> None:
-    """Store cells like `note`, but count final ones again first: nothing can be added to them afterwards."""
+    """Store cells like `note`, but read final ones again first: nothing can be added to them afterwards."""
     tx.lock(campaign.key)
     last = [span for span, _, final in noted if final]
-    again = [(span, cells, True) for span, cells in zip(last, all_own_cells(tx, campaign, last), strict=True)]
+    again = [(span, cells, True) for span, cells in zip(last, own_cells(tx, campaign, last), strict=True)]
     note(tx, campaign, [*again, *(each for each in noted if not each[2])], now)
-
-
-def close_all(
-    tx: Transaction, campaign: Campaign, spans: Sequence[Span], now: Instant, parts: Mapping[str, SplitPart] = NO_PARTS
-) -> None:
-    """Close periods in order, except those that are closed already.
-
-    Their reports and the nodes' last cells are added up once, and never again. A period that has split reports waits
-    for its split part, which ``parts`` has by period.
-    """
-    tx.lock(campaign.key)
-    closed = tx.closed_keys(campaign.key, [span.key for span in spans])
-    new = [span for span in spans if span.key not in closed]
-    new = start_closing(tx, campaign, new, now)
-    own = list(all_own_cells(tx, campaign, new))
-    if campaign.shared:
-        note(tx, campaign, [(span, cells, True) for span, cells in zip(new, own, strict=True)], now)
-    peers, rows = others(tx, campaign, new), list[ClosedRow]()
-    for span, cells in zip(new, own, strict=True):
-        total = merge([cells, peers.get(span.key, {})])
-        if campaign.split_id:
-            entry = combined_entry(campaign, span.key, total, parts.get(span.key, SplitPart()))
-        else:
-            entry = period_entry(campaign, span.key, "closed", total)
-        rows.append(ClosedRow(span.key, span.begins, now, plain_cells(total), entry))
-        if cells and not campaign.keeps:
-            tx.remove_reports(campaign.key, span.begins, span.ends)
-    tx.add_closed(campaign.key, rows)
-    tx.show_entries(campaign.key, [row.period for row in rows if row.entry["withheld"] is None])
-    tx.forget_open(campaign.key, [span.key for span in new])
-
-
-def closing_groups(tx: Transaction, campaign: Campaign, spans: Sequence[Span]) -> Iterator[Sequence[Span]]:
-    """Yield the periods in groups to close together: few, so that reports need not wait, or many that are all empty."""
-    for start in range(0, len(spans), MANY):
-        yield from few_or_empty(tx, campaign, spans[start : start + MANY], FEW)
-
-
-def close_on_request(tx: Transaction, campaign: Campaign, key: str, now: Instant) -> Plain:
-    """Close a period that has ended, without waiting until its grace is over."""
-    span = campaign.span(key)
-    if span is None:
-        raise not_found("period")
-    if now < min(span.ends, campaign.ends):
-        raise Refusal(409, "not_ended", "the period has not ended yet", "period")
-    if campaign.peered and not tx.closed_keys(campaign.key, [key]):
-        raise Refusal(409, "peers", "peers close their periods together, some time after the deadline", "period")
-    close_all(tx, campaign, [span], now)
-    if key in closing_keys(tx, campaign):
-        return withheld_entry(key, "closing", "closing")
-    entry: Plain = tx.closed(campaign.key, span.begins, span.begins)[key].entry
-    return entry
 
 
 def due(tx: Transaction, campaign: Campaign, now: Instant, since: Instant | None) -> tuple[list[Span], Instant]:
@@ -224,7 +147,7 @@ def chosen(campaign: Campaign, now: Instant, first: str | None, last: str | None
 
 
 def periods(tx: Transaction, campaign: Campaign, spans: list[Span]) -> list[Plain]:
-    """Return periods as the consumer sees them. Periods past their deadline must have been closed before."""
+    """Return periods as the consumer sees them. Those that are due must have been closed and published before."""
     closed = closed_of(tx, campaign, spans)
     snapshots = tx.snapshots(campaign.key) if campaign.live else {}
     closing = closing_keys(tx, campaign)

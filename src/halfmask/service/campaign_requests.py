@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from halfmask.service.campaign import Campaign, check_campaign, check_rewards, check_whole
-from halfmask.service.campaign_periods import chosen, close_on_request, closed_of, periods, shut, with_smoothed
+from halfmask.service.campaign_periods import chosen, closed_of, periods, shut, with_smoothed
 from halfmask.service.cells import check_cells, plain_cells
+from halfmask.service.closing import close_on_request
 from halfmask.service.estimates import parse_question
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
 from halfmask.service.report_decisions import book_reversal
@@ -157,7 +158,14 @@ def close_period(call: Call) -> Plain:
     if seconds:
         message = "the service's clock has not run steadily for long enough to close periods: come back later"
         raise Refusal(503, "clock", message, after=seconds)
-    return close_on_request(call.tx, call.own_campaign(), call.request.path["p"], call.now)
+    return {"period": close_on_request(call.tx, call.own_campaign(), call.request.path["p"], call.now).key}
+
+
+def show_closed(call: Call) -> Plain:
+    """Return the period that was closed."""
+    campaign = call.own_campaign()
+    (entry,) = periods(call.tx, campaign, [campaign.named_span(call.request.path["p"], "period")])
+    return entry
 
 
 def ledger(call: Call) -> Plain:

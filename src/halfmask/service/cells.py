@@ -11,8 +11,9 @@ from halfmask_device.protocol import Cell
 
 if TYPE_CHECKING:  # cells are counted without a database too
     from halfmask.service.campaign import Campaign
-    from halfmask.service.storage.report_rows import ReportRow
+    from halfmask.service.storage.report_rows import ReportRow, ReportTuple
     from halfmask.service.storage.tables import Plain
+    from halfmask_device.instants import Instant
 
 MOST_REPORTS = 2**53
 
@@ -50,6 +51,29 @@ def count_reports(reports: "Iterable[ReportRow]") -> Cells:
             cell[1] += 1
             last = producer
     return {setting: Cell(*found[setting]) for setting in sorted(found)}
+
+
+def added_cells(rows: "Iterable[ReportTuple]", first: "Mapping[int, tuple[Instant, str]]") -> Cells:
+    """Return what new reports of one period add to its cells. Producers may move from one cell to another.
+
+    ``first``  time and setting of the first report that each producer had before
+    """
+    numbers: dict[str, list[int]] = {}
+    earliest: dict[int, tuple[Instant, str]] = {}
+    for producer, time, steps, setting, _ in rows:
+        cell = numbers.setdefault(setting, [0, 0, 0, 0])
+        cell[0] += 1
+        cell[2] += steps
+        cell[3] += steps * steps
+        if producer not in earliest or time < earliest[producer][0]:
+            earliest[producer] = (time, setting)
+    for producer, (time, setting) in earliest.items():
+        before = first.get(producer)
+        if before is None or time < before[0]:
+            numbers[setting][1] += 1
+            if before is not None:
+                numbers.setdefault(before[1], [0, 0, 0, 0])[1] -= 1
+    return merge([{setting: Cell(*each) for setting, each in numbers.items()}])
 
 
 def plain_cells(cells: Mapping[str, Cell]) -> "Plain":

@@ -32,7 +32,7 @@ def fill(service: Service, folder: Path, node: str) -> int:
             for key in sorted(tx.closed_keys(campaign.key)):
                 path, span = folder / campaign.public / key / f"{node}.parquet", campaign.span(key)
                 if span is not None and not path.exists():
-                    _write(path, campaign, key, node, tx.reports(campaign.key, span.begins, span.ends))
+                    _write(path, campaign, key, node, tx.reports_in(campaign.bucket(span)))
                     written += 1
     return written
 

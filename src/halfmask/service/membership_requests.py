@@ -5,12 +5,15 @@ from typing import Any
 from halfmask.service import snapshots
 from halfmask.service.campaign import Campaign, check_text, check_whole
 from halfmask.service.campaign_periods import shut
+from halfmask.service.cells import count_reports, negated
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
 from halfmask.service.report_decisions import take_back
 from halfmask.service.request import Call, digest, new_name
 from halfmask.service.split.leading import ready, ticket, withdraw_split
 from halfmask.service.storage.identity_rows import ProducerRow, Role
+from halfmask.service.storage.sql_store import Transaction
 from halfmask.service.storage.tables import Plain
+from halfmask_device.campaign_calendar import Span
 from halfmask_device.instants import DAY, Instant, instant_text, parse_instant
 
 MOST_INVITATIONS = 10_000
@@ -109,16 +112,21 @@ def leave(call: Call) -> Plain:
     call.tx.set_left(producer.key, call.now)
     spans = campaign.spans(call.now + campaign.skew + DAY, call.now - campaign.grace)  # a device's clock may be ahead
     closed = shut(call.tx, campaign, spans)
-    withdrawn = 0
     still = [span for span in spans if span.key not in closed and call.now < campaign.deadline(span)]
     take_back(call.tx, campaign.key, [producer.key], [span.key for span in still], call.now)
-    for span in still:
-        count = call.tx.withdraw(producer.key, span.begins, span.ends)
-        withdrawn += count
-        if count and campaign.live:
-            snapshots.withdrew(call.tx, campaign, span, producer.key)
+    withdrawn = sum(withdraw(call.tx, campaign, span, producer.key) for span in still)
     withdrawn += withdraw_split(call.tx, campaign, producer.key)
     return _state(call, producer._replace(left=call.now)) | {"withdrawn": withdrawn}
+
+
+def withdraw(tx: Transaction, campaign: Campaign, span: Span, producer: int) -> int:
+    """Withdraw a producer's reports of an open period. Return how many. The campaign must be locked."""
+    rows = tx.withdraw(campaign.bucket(span), producer)
+    if rows:
+        tx.add_to_cells(campaign.key, span.key, negated(count_reports(rows)))
+        if campaign.live:
+            snapshots.withdrew(tx, campaign, span, producer)
+    return len(rows)
 
 
 def _state(call: Call, producer: ProducerRow) -> Plain:

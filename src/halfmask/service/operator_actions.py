@@ -155,7 +155,10 @@ class Operator:
         with self.store.transaction() as tx:
             _, key = _named(tx, name, "producers")
             self._left(tx, key)
-            done: Plain = tx.erase_producer(key, new_name())
+            campaign = _campaign(tx, tx.producer(key).campaign)
+            periods = {*tx.periods_with_cells(campaign.key), *(tx.closed_keys(campaign.key) if campaign.keeps else ())}
+            spans = (campaign.span(period) for period in sorted(periods))
+            done: Plain = tx.erase_producer(key, new_name(), [campaign.bucket(span) for span in spans if span])
             self._log(tx, "erase", "producers", "", done)
             return done
 

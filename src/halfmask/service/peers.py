@@ -18,7 +18,7 @@ from starlette.concurrency import run_in_threadpool
 from halfmask.errors import HalfmaskError, OptionError
 from halfmask.service.background_tasks import BackgroundTask, repeated
 from halfmask.service.campaign import Campaign, check_text, check_whole
-from halfmask.service.campaign_periods import MANY, OWN, Noted, changed_cells, note_last, recent
+from halfmask.service.campaign_periods import OWN, Noted, changed_cells, note_last, recent
 from halfmask.service.campaign_requests import MOST_VERSION, mirror, offer_of
 from halfmask.service.cells import check_cells, plain_cells
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
@@ -38,6 +38,8 @@ LEAST_SECRET = 32
 PEER = 0
 MOST_CELLS, MOST_TOLD = 2000, 20_000
 """Most cells in a message, so that it stays below the largest body, and in an answer, which may be longer."""
+MANY = 2000
+"""Most periods whose cells are stored at once."""
 SOME = 100
 """Periods that are read from the database at once."""
 _NODE = re.compile(r"[0-9a-f]{16}", re.ASCII)

@@ -9,6 +9,7 @@ from functools import lru_cache
 from halfmask.service import snapshots
 from halfmask.service.campaign import Campaign
 from halfmask.service.campaign_periods import shut
+from halfmask.service.cells import added_cells
 from halfmask.service.refusal import Refusal, forbidden, unauthenticated
 from halfmask.service.split.leader_intake import LeaderIntake
 from halfmask.service.storage.campaign_rows import EntryRow
@@ -118,8 +119,10 @@ class _Period:
     rewards: dict[str, int]
     deadline: Instant
     closed: bool = False
-    producers: set[int] = field(default_factory=set)
-    """Producers who added reports to it."""
+    asked: dict[int, list[Instant]] = field(default_factory=dict)
+    """The times of reports that came for it, by producer."""
+    rows: list[ReportTuple] = field(default_factory=list)
+    """The reports that are accepted."""
 
 
 Found = Sequence["_Period | str"]
@@ -141,7 +144,6 @@ class _Batch:
         self.periods: dict[str, _Period] = {}
         self.standing: dict[int, dict[Instant, tuple[Value, str, int]]] = {}
         self.split = LeaderIntake.of(tx, campaign)
-        self.rows: list[ReportTuple] = []
         self.earned: list[tuple[int, int, str, Instant]] = []
         self.cap: int | None = campaign.terms.get("most_per_period")
         self.had: dict[tuple[int, str], int] = {}
@@ -151,12 +153,18 @@ class _Batch:
         seen = [self._first(post) for _, post, _ in posts]
         for key in shut(self.tx, self.campaign, [each.span for each in self.periods.values()]):
             self.periods[key].closed = True
-        asked: dict[int, list[Instant]] = {}
         for (_, post, who), found in zip(posts, seen, strict=True):
-            own = asked.setdefault(who.subject, [])
-            own += (time for time, each in zip(post.times, found, strict=True) if type(each) is _Period)  # type: ignore
-        self.standing = {producer: dict(own) for producer, own in self.tx.standing(asked).items()}
+            for time, period in zip(post.times, found, strict=True):
+                if type(period) is _Period:
+                    period.asked.setdefault(who.subject, []).append(time)  # type: ignore[arg-type]
+        for period in self.periods.values():
+            for producer, stored in self.tx.standing(self.campaign.bucket(period.span), period.asked).items():
+                self.standing.setdefault(producer, {}).update(stored)
         if self.split is not None:
+            asked: dict[int, list[Instant]] = {}
+            for period in self.periods.values():
+                for producer, times in period.asked.items():
+                    asked.setdefault(producer, []).extend(times)
             self.split.read(asked, self.standing, [value for _, post, _ in posts for value in post.steps])
         if self.cap is not None:
             self.had = self.tx.earnings(sorted({who.subject for _, _, who in posts}), sorted(self.periods))
@@ -237,10 +245,9 @@ class _Batch:
                 earned[period.span.key] += reward
                 own[time] = (steps, setting, reward)
                 if isinstance(steps, int):
-                    self.rows.append((producer, time, steps, setting, reward))
+                    period.rows.append((producer, time, steps, setting, reward))
                 elif self.split is not None:
                     self.split.take(producer, time, steps, reward)
-                period.producers.add(producer)
                 answer = result("accepted", self._unpaid(due, reward, producer, period), reward)
                 if self.cap is not None:
                     key = producer, period.span.key
@@ -260,7 +267,9 @@ class _Batch:
         return "capped" if self._capped(due, producer, period) else "budget_spent"
 
     def _store(self) -> None:
-        self.tx.add_reports(self.rows)
+        for period in self.periods.values():
+            if period.rows:
+                self._add(period)
         if self.split is not None:
             self.split.store()
         names, campaign = secrets.token_hex(8 * len(self.earned)), self.campaign.key
@@ -275,8 +284,18 @@ class _Batch:
             raise RuntimeError("the budget changed under a lock")
         if self.campaign.live:
             for period in self.periods.values():
-                if period.producers:
-                    snapshots.record_change(self.tx, self.campaign, period.span, sorted(period.producers))
+                if period.rows:
+                    snapshots.record_change(
+                        self.tx, self.campaign, period.span, sorted({row[0] for row in period.rows})
+                    )
+
+    def _add(self, period: _Period) -> None:
+        """Store accepted reports of a period and add them to its cells."""
+        tx, campaign, bucket = self.tx, self.campaign, self.campaign.bucket(period.span)
+        first = tx.first_reports(bucket, sorted({row[0] for row in period.rows}))
+        if not tx.add_to_cells(campaign.key, period.span.key, added_cells(period.rows, first)):
+            tx.make_room(*campaign.room(period.span))
+        tx.add_reports(bucket, period.rows)
 
 
 def book_reversal(tx: Transaction, entry: EntryRow, now: Instant) -> EntryRow:

@@ -8,8 +8,10 @@ from starlette.concurrency import run_in_threadpool
 
 from halfmask.service.background_tasks import BackgroundTask, repeated
 from halfmask.service.campaign import Campaign
+from halfmask.service.closing import MOST_DELETED
 from halfmask.service.repeated_requests import FOR
 from halfmask.service.service import Service, Writer
+from halfmask.service.storage.report_rows import buckets_of
 from halfmask.service.storage.sql_store import Transaction
 from halfmask_device.instants import DAY, Instant
 
@@ -29,10 +31,15 @@ def forget(tx: Transaction, now: Instant) -> dict[str, int]:
     }
 
 
-def forget_members(tx: Transaction, campaign: Campaign) -> int:
-    """Delete some producers of a past campaign, with their reports, tokens and ledgers. Return how many."""
+def forget_reports(tx: Transaction, campaign: Campaign) -> int:
+    """Delete some reports of a past campaign. Return 0 once none was left."""
     tx.lock(campaign.key)
-    tx.remove_reports(campaign.key, campaign.begins, campaign.ends)
+    return tx.clear_reports(*buckets_of(campaign.key), MOST_DELETED)
+
+
+def forget_members(tx: Transaction, campaign: Campaign) -> int:
+    """Delete some producers of a past campaign, with their tokens and ledgers. Return how many."""
+    tx.lock(campaign.key)
     return tx.forget_members(campaign.key)
 
 
@@ -53,6 +60,8 @@ def background_task(retain_days: int) -> BackgroundTask:
             old = await run_in_threadpool(past, service, retain_days * DAY) if retain_days else []
             gone["producers"] = 0
             for campaign in old:
+                while await writer.submit(partial(forget_reports, campaign=campaign)):
+                    pass
                 while count := await writer.submit(partial(forget_members, campaign=campaign)):
                     gone["producers"] += count
             if any(gone.values()):

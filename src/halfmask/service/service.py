@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from halfmask.service.campaign import Campaign
-from halfmask.service.campaign_periods import closing_groups, due
+from halfmask.service.campaign_periods import due
 from halfmask.service.counters import SETTLING, STEPS, WAITING, Counters
 from halfmask.service.floors import NO_FLOORS, Floors
 from halfmask.service.rate_limits import Buckets, Limits
@@ -175,17 +175,14 @@ class Service:
         return work(call) if request.key is None else answer_once(call, request.key, work)
 
     def due(self, now: Instant, key: int | str | None = None) -> list[tuple[Campaign, Sequence[Span]]]:
-        """Return the periods to close, of all campaigns or the one named; none until the clock has settled.
-
-        They come in parts, so small that other work need not wait long.
-        """
+        """Return the periods to close, of all campaigns or the one named; none until the clock has settled."""
         with self.store.reading() as tx:
             self._compare_clocks(tx)
             if self.unsettled():
                 return []
             keys = [row.key for row in tx.campaigns()] if key is None else [key]
             found = [each for each in (self.campaign(tx, key) for key in keys) if each]
-            return [(each, part) for each in found for part in closing_groups(tx, each, self._due(tx, each, now))]
+            return [(each, spans) for each in found if (spans := self._due(tx, each, now))]
 
     def _due(self, tx: Transaction, campaign: Campaign, now: Instant) -> list[Span]:
         spans, self.settled[campaign.key] = due(tx, campaign, now, self.settled.get(campaign.key))

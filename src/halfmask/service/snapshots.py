@@ -45,7 +45,7 @@ def _take_snapshot(tx: Transaction, campaign: Campaign, span: Span) -> None:
     producers = tx.touched(campaign.key, span.key)
     old = tx.snapshots(campaign.key).get(span.key)
     before = tx.shown(campaign.key, span.key, producers)
-    rows = tx.reports_of(producers, span.begins, span.ends)
+    rows = tx.reports_of(campaign.bucket(span), producers)
     now = {producer: count_reports(own) for producer, own in groupby(rows, key=lambda row: row.producer)}
     number = old.number + 1 if old else 1
     gone = set(producers) - now.keys()

@@ -17,7 +17,7 @@ from halfmask.extras import naming_extras
 
 with naming_extras():
     from halfmask.service.storage.campaign_rows import EntryRow
-    from halfmask.service.storage.report_rows import ReportRow
+    from halfmask.service.storage.report_rows import PERIODS, ReportRow, buckets_of
     from halfmask.service.storage.sql_store import Store, StoreConflictError, prepare_database
 
 __all__ = ["DATABASE_CHECKS"]
@@ -33,46 +33,79 @@ def a_transaction_is_all_or_nothing(address: str) -> None:
     with _store(address) as store:
         campaign, one, _ = _begun(store)
         with suppress(ZeroDivisionError), store.transaction() as tx:
-            tx.add_reports([ReportRow(one, 1, 5, "A", 2)])
+            tx.add_reports(campaign * PERIODS, [ReportRow(one, 1, 5, "A", 2)])
             tx.spend(campaign, 2)
             raise ZeroDivisionError
         with store.transaction() as tx:
             _same(tx.lock(campaign), (100, 0))
-            tx.add_reports([ReportRow(one, 2, 5, "A", 0)])
+            tx.add_reports(campaign * PERIODS, [ReportRow(one, 2, 5, "A", 0)])
             with suppress(ZeroDivisionError), tx.connection.begin_nested():
-                tx.add_reports([ReportRow(one, 3, 5, "A", 0)])
+                tx.add_reports(campaign * PERIODS, [ReportRow(one, 3, 5, "A", 0)])
                 raise ZeroDivisionError
-            tx.add_reports([ReportRow(one, 4, 5, "A", 0)])
+            tx.add_reports(campaign * PERIODS, [ReportRow(one, 4, 5, "A", 0)])
         with store.reading() as tx:
-            _same(sorted(tx.standing({one: [1, 2, 3, 4]})[one]), [2, 4])
+            _same(sorted(tx.standing(campaign * PERIODS, {one: [1, 2, 3, 4]})[one]), [2, 4])
 
 
 def reports_are_found_by_key_and_by_time(address: str) -> None:
     """Large numbers and negative times are read back unchanged, also if a query asks for few reports among many."""
     with _store(address) as store:
         campaign, one, two = _begun(store)
+        bucket = campaign * PERIODS
         rows = [ReportRow(two, -5, -FAR, "B", 0), ReportRow(one, 10, FAR, "A", 3), ReportRow(one, 2, 7, "N", 0)]
         with store.transaction() as tx:
-            tx.add_reports(rows)
+            tx.add_reports(bucket, rows)
         with store.reading() as tx:
-            _same(tx.standing({two: [-5, 10], one: [10]}), {two: {-5: (-FAR, "B", 0)}, one: {10: (FAR, "A", 3)}})
+            _same(
+                tx.standing(bucket, {two: [-5, 10], one: [10]}),
+                {two: {-5: (-FAR, "B", 0)}, one: {10: (FAR, "A", 3)}},
+            )
             _same(list(tx.reports(campaign, -5, 10)), [rows[2], rows[0]])
         with store.transaction() as tx:
-            tx.add_reports([(each, time, time, "A", 1) for each in (one, two) for time in range(20, 3000, 2)])
+            tx.add_reports(bucket, [(each, time, time, "A", 1) for each in (one, two) for time in range(20, 3000, 2)])
         with store.reading() as tx:
-            _same(tx.standing({one: [21, 2998], two: [24]}), {one: {2998: (2998, "A", 1)}, two: {24: (24, "A", 1)}})
-            _same(sorted(tx.standing({one: range(20, 3000)})[one]), list(range(20, 3000, 2)))
+            _same(
+                tx.standing(bucket, {one: [21, 2998], two: [24]}),
+                {one: {2998: (2998, "A", 1)}, two: {24: (24, "A", 1)}},
+            )
+            _same(sorted(tx.standing(bucket, {one: range(20, 3000)})[one]), list(range(20, 3000, 2)))
+
+
+def reports_of_a_bucket_are_deleted_in_steps(address: str) -> None:
+    """Deleting leaves the reports of other buckets, ends, and leaves room for more."""
+    with _store(address) as store:
+        campaign, one, two = _begun(store)
+        low, high = buckets_of(campaign)
+        other, *_ = buckets_of(campaign + 1)
+        rows = [(each, time, time, "A", 1) for each in (one, two) for time in range(-7, 8)]
+        with store.transaction() as tx:
+            tx.make_room(*buckets_of(campaign + 1))
+            for bucket in (low, low + 1, other):
+                tx.add_reports(bucket, rows)
+            _same(tx.first_reports(low, [one, two, 0]), {one: (-7, "A"), two: (-7, "A")})
+        steps = 0
+        while steps < 100:
+            with store.transaction() as tx:
+                if not tx.clear_reports(low, high, 7):
+                    break
+            steps += 1
+        with store.transaction() as tx:
+            _same((0 < steps <= 9, list(tx.reports(campaign, -9, 9))), (True, []))
+            _same([tuple(row) for row in tx.reports_in(other)], rows)
+            tx.make_room(low, high)
+            tx.add_reports(low, rows)
+            _same([tuple(row) for row in tx.reports_in(low)], rows)
 
 
 def a_report_is_not_stored_twice(address: str) -> None:
     """A second report of one producer for one time is an error, and does not change the first."""
     with _store(address) as store:
-        _, one, _ = _begun(store)
+        campaign, one, _ = _begun(store)
         for steps in (5, 6):
             with suppress(Exception), store.transaction() as tx:  # each driver has its own error
-                tx.add_reports([ReportRow(one, 1, steps, "A", 0)])
+                tx.add_reports(campaign * PERIODS, [ReportRow(one, 1, steps, "A", 0)])
         with store.reading() as tx:
-            _same(tx.standing({one: [1]}), {one: {1: (5, "A", 0)}})
+            _same(tx.standing(campaign * PERIODS, {one: [1]}), {one: {1: (5, "A", 0)}})
 
 
 def ids_that_differ_in_case_are_two(address: str) -> None:
@@ -148,6 +181,7 @@ DATABASE_CHECKS: tuple[Callable[[str], None], ...] = (
     a_transaction_is_all_or_nothing,
     reports_are_found_by_key_and_by_time,
     a_report_is_not_stored_twice,
+    reports_of_a_bucket_are_deleted_in_steps,
     ids_that_differ_in_case_are_two,
     a_locked_campaign_has_one_writer,
     the_first_of_two_facts_stays,
@@ -167,6 +201,7 @@ def _begun(store: Store) -> tuple[int, int, int]:
     with store.transaction() as tx:
         campaign = tx.add_campaign("street", tx.add_consumer("c", "n", 0), TERMS, 0)
         one, two = (tx.add_producer(name, campaign, "A", 0) for name in ("p0", "p1"))
+        tx.make_room(*buckets_of(campaign))
         return campaign, one, two
 
 

@@ -21,8 +21,8 @@ from starlette.responses import Response
 from starlette.routing import Match
 
 from halfmask import __version__
-from halfmask.service.background_tasks import BackgroundTask, repeated
-from halfmask.service.campaign_periods import close_all
+from halfmask.service.background_tasks import BackgroundTask
+from halfmask.service.closing import background_tasks, close_due, publish_closed
 from halfmask.service.http.event_stream import make_stream
 from halfmask.service.http.page_files import add_pages
 from halfmask.service.http.period_tables import KINDS, make_table
@@ -154,7 +154,7 @@ def create_app(
         writer.start()
         try:
             async with AsyncExitStack() as stack:
-                closing = [repeated(_closing, close_every, "periods could not be closed")] if close_every else []
+                closing = background_tasks(close_every) if close_every else []
                 for each in (*closing, *tasks):
                     await stack.enter_async_context(each(service, writer))
                 yield
@@ -233,7 +233,13 @@ def _endpoint(service: Service, writer: Writer, route: Route) -> Endpoint:
             prepare = partial(service.answer, request=asked, roles=route.roles, work=route.prepare)
             prepared = await run_in_threadpool(service.store.read, prepare)
         if route.method != "GET":
-            return _json(await writer.submit(work), route.status)
+            answer, then = await writer.submit(work), route.then
+            if then is not None:
+                await publish_closed(service, writer)
+                read = service.store.read
+                answer = await run_in_threadpool(read, lambda tx: service.answer(tx, asked, route.roles, then))
+                return _json(answer, 202 if answer["state"] == "closing" else route.status)
+            return _json(answer, route.status)
         await _close_first(service, writer, route, asked)
         return _json(await run_in_threadpool(service.store.read, work), route.status)
 
@@ -278,19 +284,7 @@ async def _close_first(service: Service, writer: Writer, route: Route, asked: Re
     if not route.path.endswith("/periods"):
         return
     await run_in_threadpool(service.store.read, lambda tx: service.answer(tx, asked, route.roles, Call.own_campaign))
-    for campaign, spans in await run_in_threadpool(service.due, asked.now, asked.path["c"]):
-        await writer.submit(partial(close_all, campaign=campaign, spans=spans, now=asked.now))
-
-
-def _closing(service: Service, writer: Writer) -> Callable[[], Awaitable[None]]:
-    async def close_due() -> None:
-        now = service.clock()
-        await run_in_threadpool(service.store.read, service.notice_actions)
-        for campaign, spans in await run_in_threadpool(service.due, now):
-            await writer.submit(partial(close_all, campaign=campaign, spans=spans, now=now))
-            log.info("periods closed", extra={"campaign": campaign.public, "count": len(spans)})
-
-    return close_due
+    await close_due(service, writer, asked.now, asked.path["c"])
 
 
 def _json(value: Any, status: int) -> Response:

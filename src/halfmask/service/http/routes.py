@@ -32,6 +32,7 @@ class Route:
     ``prepare`` slow work that reads the store, done before the transaction that writes; `Call.prepared` is its result
     ``most``    most bytes of the body
     ``once``    whether an idempotency key is heeded: the request makes something, and its answer may be lost
+    ``then``    the function that answers after ``work``, once closed periods are published
     """
 
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -45,6 +46,7 @@ class Route:
     prepare: Callable[[Call], object] | None = None
     most: int = MOST_BYTES
     once: bool = False
+    then: Callable[[Call], Plain] | None = None
 
 
 def _object(**fields: Any) -> Plain:
@@ -162,7 +164,13 @@ ROUTES: tuple[Route, ...] = (
         campaigns.list_periods,
         query=("from", "to", "limit", "population", "weighted"),
     ),
-    Route("POST", "/v1/campaigns/{c}/periods/{p}/close", ("consumer",), campaigns.close_period),
+    Route(
+        "POST",
+        "/v1/campaigns/{c}/periods/{p}/close",
+        ("consumer",),
+        campaigns.close_period,
+        then=campaigns.show_closed,
+    ),
     Route(
         "PUT",
         "/v1/campaigns/{c}/rewards",

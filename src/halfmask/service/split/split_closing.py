@@ -15,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from halfmask.errors import RunError
 from halfmask.service.background_tasks import BackgroundTask, repeated
 from halfmask.service.campaign import Campaign
-from halfmask.service.campaign_periods import close_all
+from halfmask.service.closing import close_all
 from halfmask.service.report_decisions import take_back
 from halfmask.service.service import Service, Writer
 from halfmask.service.split.helper_requests import forget_shares

@@ -27,6 +27,8 @@ SIZES = (64, 8, 1)
 """Rows per insert into SQLite. The sizes are few, so that the driver keeps the statements prepared."""
 SPARE = 64
 _REPORTS = "SELECT r.producer, r.time, r.steps, r.setting, r.reward FROM"
+LOCK_PATIENCE = "SET LOCAL lock_timeout = '20ms'"
+"""Longest wait of PostgreSQL for a lock on all reports: those who come meanwhile wait as long."""
 
 
 @lru_cache(maxsize=64)
@@ -47,12 +49,14 @@ class Database:
     ``one_writer``  whether one transaction at a time can write, from its beginning
     ``durability``  what must be set for commits to reach the disk
     ``time``        the query for its clock in microseconds; empty if the database runs in this process
+    ``partitions``  whether reports that are deleted together need a partition before the first is stored
     """
 
     driver: str
     one_writer = False
     durability: str
     time = ""
+    partitions = False
 
     def engine(self, url: URL) -> Engine:
         """Return an engine whose commits are on disk when they return. `durable` checks the server's own settings."""
@@ -72,23 +76,33 @@ class Database:
         if rows:
             connection.exec_driver_sql(_insert(table, "%s", 1), list(rows))
 
-    def stored(self, connection: Connection, asked: Mapping[int, Sequence[Instant]]) -> Stored:
-        """Find reports by producer and time. Reports of other times may be among them."""
+    def add_partition(self, connection: Connection, low: int, high: int) -> None:
+        """Make the partition of buckets from ``low`` to below ``high``, unless there is one."""
+        raise NotImplementedError
+
+    def clear(self, connection: Connection, low: int, high: int, most: int) -> int:
+        """Delete reports of buckets from ``low`` to below ``high``, at most ``most``. Return 0 when none was left."""
+        query = f"DELETE FROM reports WHERE bucket >= {low} AND bucket < {high} ORDER BY bucket, producer, time"
+        return int(connection.exec_driver_sql(f"{query} LIMIT {most}").rowcount)
+
+    def stored(self, connection: Connection, bucket: int, asked: Mapping[int, Sequence[Instant]]) -> Stored:
+        """Find reports of a bucket by producer and time. Reports of other times may be among them."""
         found: Stored = {}
         keys = sorted({(producer, time) for producer, times in asked.items() for time in times})
         for start in range(0, len(keys), KEYS):
-            for producer, time, *rest in self._at(connection, keys[start : start + KEYS]):
+            for producer, time, *rest in self._at(connection, bucket, keys[start : start + KEYS]):
                 found.setdefault(producer, {})[time] = (rest[0], rest[1], rest[2])
         return found
 
-    def _at(self, connection: Connection, keys: Sequence[tuple[int, Instant]]) -> Iterable[Any]:
+    def _at(self, connection: Connection, bucket: int, keys: Sequence[tuple[int, Instant]]) -> Iterable[Any]:
         """Find the reports of exactly these keys."""
-        query = f"{_REPORTS} reports AS r WHERE (r.producer, r.time) IN ({', '.join(['(%s, %s)'] * len(keys))})"
+        pairs = ", ".join(["(%s, %s)"] * len(keys))
+        query = f"{_REPORTS} reports AS r WHERE r.bucket = {bucket} AND (r.producer, r.time) IN ({pairs})"
         return connection.exec_driver_sql(query, tuple(chain.from_iterable(keys)))
 
 
 class MySql(Database):
-    """MySQL and MariaDB."""
+    """MySQL and MariaDB. Reports are stored in order of their key, so those of a bucket are together."""
 
     driver = "mysql+pymysql"
     durability = "innodb_flush_log_at_trx_commit=1"
@@ -100,11 +114,20 @@ class MySql(Database):
 
 
 class PostgreSql(Database):
-    """PostgreSQL, over a network: columns are sent as arrays, for few parameters and one round trip per statement."""
+    """PostgreSQL, over a network: columns are sent as arrays, for few parameters and one round trip per statement.
+
+    The reports that are deleted together are a partition, so that nothing is searched and no space is lost.
+    """
 
     driver = "postgresql+psycopg"
     durability = "synchronous_commit and fsync on"
     kinds = {int: "bigint", str: "text", bytes: "bytea"}  # noqa: RUF012
+    partitions = True
+
+    def engine(self, url: URL) -> Engine:
+        engine = super().engine(url)
+        event.listen(engine, "connect", _prepare_postgresql)
+        return engine
 
     time = "SELECT extract(epoch FROM clock_timestamp()) * 1000000"
 
@@ -121,10 +144,28 @@ class PostgreSql(Database):
         query = f"INSERT INTO {table.name} ({', '.join(names)}) SELECT * FROM unnest({arrays})"
         connection.exec_driver_sql(query, tuple(map(list, zip(*rows, strict=True))))
 
-    def _at(self, connection: Connection, keys: Sequence[tuple[int, Instant]]) -> Iterable[Any]:
+    def _at(self, connection: Connection, bucket: int, keys: Sequence[tuple[int, Instant]]) -> Iterable[Any]:
         wanted = "unnest(%s::bigint[], %s::bigint[]) AS k(p, t)"
-        query = f"{_REPORTS} {wanted} JOIN reports AS r ON r.producer = k.p AND r.time = k.t"
-        return connection.exec_driver_sql(query, tuple(map(list, zip(*keys, strict=True))))
+        joined = f"JOIN reports AS r ON r.bucket = {bucket} AND r.producer = k.p AND r.time = k.t"
+        return connection.exec_driver_sql(f"{_REPORTS} {wanted} {joined}", tuple(map(list, zip(*keys, strict=True))))
+
+    def add_partition(self, connection: Connection, low: int, high: int) -> None:
+        name = f"reports_{low}"
+        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(20261119)")
+        if connection.exec_driver_sql(f"SELECT to_regclass('{name}')").scalar() is None:
+            connection.exec_driver_sql(f"CREATE TABLE {name} (LIKE reports INCLUDING ALL)")
+            bounds = f"FOR VALUES FROM ({low}) TO ({high})"
+            connection.exec_driver_sql(f"ALTER TABLE reports ATTACH PARTITION {name} {bounds}")
+
+    def clear(self, connection: Connection, low: int, high: int, most: int) -> int:  # noqa: ARG002
+        """Empty a partition, or drop an empty one. Only the second locks all reports, and for a moment."""
+        names = "SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'reports'::regclass"
+        parts = [name for (name,) in connection.exec_driver_sql(names) if low <= int(name.split("_")[-1]) < high]
+        for name in parts[:1]:
+            connection.exec_driver_sql(LOCK_PATIENCE)
+            held = connection.exec_driver_sql(f"SELECT EXISTS (SELECT FROM {name})").scalar()
+            connection.exec_driver_sql(f"{'TRUNCATE' if held else 'DROP'} TABLE {name}")
+        return len(parts)
 
 
 class Sqlite(Database):
@@ -158,33 +199,49 @@ class Sqlite(Database):
                 cursor.execute(query, list(chain.from_iterable(rows[start : start + size])))
                 start += size
 
-    def stored(self, connection: Connection, asked: Mapping[int, Sequence[Instant]]) -> Stored:
+    def clear(self, connection: Connection, low: int, high: int, most: int) -> int:
+        """Delete up to the key of the report that is ``most`` places behind the first."""
+        cursor = connection.connection.cursor()
+        those = "FROM reports WHERE bucket >= ? AND bucket < ? ORDER BY bucket, producer, time LIMIT 1 OFFSET ?"
+        end = cursor.execute(f"SELECT bucket, producer, time {those}", (low, high, most)).fetchone()
+        upto = "DELETE FROM reports WHERE bucket >= ? AND (bucket, producer, time) < (?, ?, ?)"
+        return int(cursor.execute(upto, (low, *(end or (high, -(2**62), 0)))).rowcount)
+
+    def stored(self, connection: Connection, bucket: int, asked: Mapping[int, Sequence[Instant]]) -> Stored:
         """Read the whole range of a producer's times if it holds few reports, else look up each time.
 
-        A producer's reports are stored together, so a range is read fast.
+        A producer's reports of a bucket are stored together, so a range is read fast.
         """
         cursor = connection.connection.cursor()
         found: Stored = {}
-        query = f"{_REPORTS} reports AS r WHERE r.producer = ? AND r.time BETWEEN ? AND ? LIMIT ?"
+        query = f"{_REPORTS} reports AS r WHERE r.bucket = ? AND r.producer = ? AND r.time BETWEEN ? AND ? LIMIT ?"
         for producer, times in asked.items():
             if not times:
                 continue
             most = 2 * len(times) + SPARE
-            rows = cursor.execute(query, (producer, min(times), max(times), most)).fetchall()
+            rows = cursor.execute(query, (bucket, producer, min(times), max(times), most)).fetchall()
             if len(rows) == most:
-                found |= super().stored(connection, {producer: times})
+                found |= super().stored(connection, bucket, {producer: times})
             elif rows:
                 found[producer] = {row[1]: row[2:] for row in rows}
         return found
 
-    def _at(self, connection: Connection, keys: Sequence[tuple[int, Instant]]) -> Iterable[Any]:
+    def _at(self, connection: Connection, bucket: int, keys: Sequence[tuple[int, Instant]]) -> Iterable[Any]:
         """Join a list of values, because SQLite would read the whole table for a pair that is IN a list."""
         values = ", ".join(["(?, ?)"] * len(keys))
-        joined = f"(VALUES {values}) AS k JOIN reports AS r ON r.producer = k.column1 AND r.time = k.column2"
+        joined = f"(VALUES {values}) AS k CROSS JOIN reports AS r"
+        where = "r.bucket = ? AND r.producer = k.column1 AND r.time = k.column2"
         cursor: Iterable[Any] = connection.connection.cursor().execute(
-            f"{_REPORTS} {joined}", tuple(chain.from_iterable(keys))
+            f"{_REPORTS} {joined} WHERE {where}", (*chain.from_iterable(keys), bucket)
         )
         return cursor
+
+
+def _prepare_postgresql(connection: Any, _: object) -> None:
+    """Plan each statement for its own buckets: a plan for any bucket would lock all partitions."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET plan_cache_mode = force_custom_plan")
+    connection.commit()
 
 
 def _prepare_sqlite(connection: Any, _: object) -> None:

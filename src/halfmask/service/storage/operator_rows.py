@@ -4,14 +4,14 @@ A deleted campaign and an erased producer leave an empty row under a new random 
 workers that still have the campaign in memory find nothing of another one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Column, String, Table, and_, case, delete, func, insert, literal, select, update
 
 from halfmask.service.storage.campaign_rows import DELETED, campaigns, entries
 from halfmask.service.storage.identity_rows import OF_PRODUCER, Role, consumers, invitations, nodes, producers, tokens
-from halfmask.service.storage.report_rows import reports
+from halfmask.service.storage.report_rows import buckets_of, reports
 from halfmask.service.storage.split_rows import closing_periods, led_by, split_shares
 from halfmask.service.storage.tables import Plain, Statements, dump, long_text, metadata, numbered_column, table, whole
 from halfmask_device.instants import Instant
@@ -27,6 +27,8 @@ actions = table(
     Column("reason", String(200), nullable=False),
     long_text("detail"),
 )
+AT_ONCE = 100_000
+"""Reports that one statement deletes."""
 LAST = ("producers", "nodes")
 """Tables whose rows are deleted last, because others refer to them."""
 
@@ -101,7 +103,14 @@ class OperatorStatements(Statements):
             gone["tokens"] += self._do(
                 delete(tokens).where(tokens.c.role == role, tokens.c.subject.in_(those))
             ).rowcount
+        low, high = buckets_of(campaign)
+        stored = select(func.count()).select_from(reports).where(reports.c.bucket >= low, reports.c.bucket < high)
+        gone["reports"] = int(self._do(stored).scalar_one())
+        while self._database.clear(self.connection, low, high, AT_ONCE):
+            pass
         for each in reversed(metadata.sorted_tables):
+            if each is reports:
+                continue
             column = next((each.c[name] for name in ("producer", "node") if name in each.c), None)
             if "campaign" in each.c and each.name not in LAST:
                 gone[each.name] = self._do(delete(each).where(each.c.campaign == campaign)).rowcount
@@ -114,11 +123,17 @@ class OperatorStatements(Statements):
         self._do(update(campaigns).where(campaigns.c.id == campaign).values(empty))
         return {name: count for name, count in gone.items() if count}
 
-    def erase_producer(self, producer: int, public: str) -> dict[str, int]:
-        """Delete a producer's tokens, reports and name. Bookings stay, under a random name that nobody knows."""
+    def erase_producer(self, producer: int, public: str, buckets: Sequence[int]) -> dict[str, int]:
+        """Delete a producer's tokens, reports and name. Bookings stay, under a random name that nobody knows.
+
+        ``buckets``  where the producer may have reports
+        """
         where = (tokens.c.role.in_(OF_PRODUCER), tokens.c.subject == producer)
         gone = {"tokens": self._do(delete(tokens).where(*where)).rowcount}
-        gone["reports"] = self._do(delete(reports).where(reports.c.producer == producer)).rowcount
+        r = reports.c
+        gone["reports"] = sum(
+            self._do(delete(reports).where(r.bucket == bucket, r.producer == producer)).rowcount for bucket in buckets
+        )
         own = select(producers.c.campaign).where(producers.c.id == producer).scalar_subquery()
         shares = and_(led_by(own), split_shares.c.owner == str(producer))
         closing = select(closing_periods.c.begins).where(closing_periods.c.campaign == own)

@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import Index, PrimaryKeyConstraint, and_, bindparam, case, delete, func, insert, select
+from sqlalchemy import Index, PrimaryKeyConstraint, and_, bindparam, case, delete, func, insert, select, update
 
 from halfmask.service.storage.campaign_rows import entries
+from halfmask.service.storage.cell_rows import cells
 from halfmask.service.storage.identity_rows import producers
 from halfmask.service.storage.tables import (
     Plain,
@@ -21,6 +22,8 @@ from halfmask.service.storage.tables import (
 )
 from halfmask_device.instants import Instant
 
+UNPUBLISHED = "{}"
+"""The entry of a closed period that is not published."""
 closed = table(
     "closed",
     whole("campaign"),
@@ -31,6 +34,7 @@ closed = table(
     long_text("entry"),
     PrimaryKeyConstraint("campaign", "period"),
 )
+unpublished = table("unpublished", whole("campaign"), text("period", 24), PrimaryKeyConstraint("campaign", "period"))
 events = table("events", numbered_column(), whole("campaign"), text("period", 24), Index("events_of", "campaign", "id"))
 looks = table(
     "looks",
@@ -81,6 +85,8 @@ node_cells = table(
 
 
 class ClosedRow(NamedTuple):
+    """A closed period. ``entry`` is what the consumer sees, empty until the period is published."""
+
     period: str
     begins: Instant
     closed: Instant
@@ -111,11 +117,31 @@ class KnownRow(NamedTuple):
 
 class PeriodStatements(Statements):
     def closed(self, campaign: int, first: Instant, last: Instant) -> dict[str, ClosedRow]:
-        """Return the closed periods that begin from ``first`` to ``last``, both included, in order."""
+        """Return the published periods that begin from ``first`` to ``last``, both included, in order."""
         c = closed.c
-        query = select(c.period, c.begins, c.closed_at, c.cells, c.entry).where(c.campaign == campaign)
-        rows = self._do(query.where(c.begins.between(first, last)).order_by(c.begins))
-        return {row[0]: ClosedRow(*row[:3], json.loads(row[3]), json.loads(row[4])) for row in rows}
+        found = self._closed(c.campaign == campaign, c.begins.between(first, last), c.entry != UNPUBLISHED)
+        return {row.period: row for _, row in found}
+
+    def unpublished(self, campaign: int | None = None) -> list[tuple[int, ClosedRow]]:
+        """Return the closed periods that are not published, of a campaign or of all, each with its campaign."""
+        c, u = closed.c, unpublished.c
+        query = select(u.campaign, u.period).order_by(u.campaign, u.period)
+        keys = self._do(query if campaign is None else query.where(u.campaign == campaign))
+        return [row for key, period in list(keys) for row in self._closed(c.campaign == key, c.period == period)]
+
+    def _closed(self, *where: Any) -> list[tuple[int, ClosedRow]]:
+        c = closed.c
+        query = select(c.campaign, c.period, c.begins, c.closed_at, c.cells, c.entry).where(*where)
+        rows = self._do(query.order_by(c.campaign, c.begins))
+        return [(row[0], ClosedRow(*row[1:4], json.loads(row[4]), json.loads(row[5]))) for row in rows]
+
+    def deletable(self, before: Instant) -> list[tuple[int, str]]:
+        """Return campaign and period of what was published and closed before an instant and still has cells."""
+        c, k = closed.c, cells.c
+        joined = closed.join(cells, and_(k.campaign == c.campaign, k.period == c.period))
+        query = select(c.campaign, c.period).select_from(joined).distinct()
+        rows = self._do(query.where(c.closed_at <= before, c.entry != UNPUBLISHED).order_by(c.campaign, c.period))
+        return [(row[0], row[1]) for row in rows]
 
     def closed_keys(self, campaign: int, keys: Iterable[str] | None = None) -> set[str]:
         if keys is None:
@@ -126,9 +152,21 @@ class PeriodStatements(Statements):
         return found
 
     def add_closed(self, campaign: int, rows: Sequence[ClosedRow]) -> None:
-        """Close periods, and add an event for each."""
-        self._insert(closed, [(campaign, *row[:3], dump(row.cells), dump(row.entry)) for row in rows])
-        self._insert(events, [(campaign, row.period) for row in rows])
+        """Close periods, which are not published yet."""
+        self._insert(closed, [(campaign, *row[:3], dump(row.cells), UNPUBLISHED) for row in rows])
+        self._insert(unpublished, [(campaign, row.period) for row in rows])
+
+    def publish(self, campaign: int, made: Mapping[str, Plain]) -> None:
+        """Store what the consumer sees of closed periods, and add an event for each, unless they were published."""
+        u, new = unpublished.c, list[str]()
+        for part in chunks(list(made)):
+            where = (u.campaign == campaign, u.period.in_(part))
+            waiting = set(self._do(select(u.period).where(*where)).scalars())
+            self._do(delete(unpublished).where(*where))
+            new += [period for period in part if period in waiting]
+        if new:
+            self._do(_PUBLISH, [{"key": campaign, "name": each, "entry": dump(made[each])} for each in new])
+            self._insert(events, [(campaign, each) for each in new])
 
     def earned(self, producer: int) -> tuple[int, int]:
         """Return what a producer earned in closed periods, and what it is expected to earn in open ones."""
@@ -217,10 +255,20 @@ class PeriodStatements(Statements):
         return {row[0]: (json.loads(row[1]), bool(row[2])) for row in rows}
 
     def forget_open(self, campaign: int, periods: Iterable[str]) -> None:
-        """Delete what is stored of periods only while they are open: snapshots, changes, and cells of gateways."""
+        """Delete what is stored of periods only while they are open: snapshots, and cells of gateways."""
         for part in chunks(list(periods)):
-            for each in (looks, touched, shown, node_cells):
+            for each in (looks, node_cells):
                 self._do(delete(each).where(each.c.campaign == campaign, each.c.period.in_(part)))
+
+    def forget_changes(self, campaign: int, period: str, most: int) -> int:
+        """Delete up to ``most`` rows of who changed a live period, and of what was shown. Return how many."""
+        gone = 0
+        for each in (touched, shown):
+            where = (each.c.campaign == campaign, each.c.period == period)
+            found = list(self._do(select(each.c.producer).where(*where).limit(most)).scalars())
+            for part in chunks(found):
+                gone += self._do(delete(each).where(*where, each.c.producer.in_(part))).rowcount
+        return gone
 
     def node_version(self, node: int, period: str) -> int | None:
         c = node_cells.c
@@ -230,11 +278,12 @@ class PeriodStatements(Statements):
         row = {"node": node, "period": period, "campaign": campaign, "version": version, "cells": dump(cells)}
         self._replace(node_cells, **row)
 
-    def node_cells(self, campaign: int, periods: Iterable[str]) -> list[Plain]:
-        c, found = node_cells.c, list[Plain]()
+    def node_cells(self, campaign: int, periods: Iterable[str]) -> list[tuple[str, Plain]]:
+        """Return the cells that each gateway sent of periods, with the period."""
+        c, found = node_cells.c, list[tuple[str, Plain]]()
         for part in chunks(list(periods)):
-            query = select(c.cells).where(c.campaign == campaign, c.period.in_(part)).order_by(c.period, c.node)
-            found += [json.loads(cells) for cells in self._do(query).scalars()]
+            query = select(c.period, c.cells).where(c.campaign == campaign, c.period.in_(part))
+            found += [(row[0], json.loads(row[1])) for row in self._do(query.order_by(c.period, c.node))]
         return found
 
     def known(self, campaign: int, periods: Iterable[str]) -> list[KnownRow]:
@@ -263,6 +312,7 @@ class PeriodStatements(Statements):
         return int(self._do(select(func.max(c.version)).where(c.campaign == campaign, c.node == node)).scalar() or 0)
 
 
+_PUBLISH = update(closed).where(closed.c.campaign == bindparam("key"), closed.c.period == bindparam("name"))
 _CLOSED_KEYS = select(closed.c.period).where(
     closed.c.campaign == bindparam("campaign"), closed.c.period.in_(bindparam("keys", expanding=True))
 )

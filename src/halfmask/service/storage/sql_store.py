@@ -17,6 +17,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, Timeout
 from halfmask.errors import OptionError, RunError
 from halfmask.service.refusal import Refusal
 from halfmask.service.storage.campaign_rows import CampaignStatements
+from halfmask.service.storage.cell_rows import CellStatements
 from halfmask.service.storage.databases import DATABASES, file_of, read_url
 from halfmask.service.storage.identity_rows import IdentityStatements
 from halfmask.service.storage.operator_rows import OperatorStatements
@@ -58,6 +59,7 @@ class Transaction(
     IdentityStatements,
     CampaignStatements,
     ReportStatements,
+    CellStatements,
     PeriodStatements,
     OperatorStatements,
     RetentionStatements,
@@ -95,6 +97,11 @@ class Store:
         """Return the result of ``work`` in a transaction that only reads."""
         with self.reading() as tx:
             return work(tx)
+
+    @property
+    def one_writer(self) -> bool:
+        """Return whether one transaction at a time can write."""
+        return DATABASES[self.engine.dialect.name].one_writer
 
     def room(self) -> int | None:
         """Return the free bytes of the disk of a SQLite file; None if the database is elsewhere."""

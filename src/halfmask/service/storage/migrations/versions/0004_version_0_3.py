@@ -13,6 +13,17 @@ branch_labels = None
 depends_on = None
 
 
+MYSQL: dict[str, Any] = {"mysql_engine": "InnoDB", "mysql_charset": "utf8mb4", "mysql_collate": "utf8mb4_bin"}
+
+
+def whole(*names: str) -> list[sa.Column[Any]]:
+    return [sa.Column(name, sa.BigInteger, nullable=False) for name in names]
+
+
+def texts(**lengths: int) -> list[sa.Column[Any]]:
+    return [sa.Column(name, sa.String(length), nullable=False) for name, length in lengths.items()]
+
+
 def upgrade() -> None:
     _make_split_tables()
     _ledgers()
@@ -28,6 +39,8 @@ def upgrade() -> None:
         mysql_collate="utf8mb4_bin",
     )
     op.create_index("repeats_by_age", "repeats", ["created"])
+    _add_cells()
+    _store_reports_by_period()
     op.create_table(
         "actions",
         sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True),
@@ -37,9 +50,7 @@ def upgrade() -> None:
             for name, length in {"actor": 64, "action": 16, "kind": 16, "name": 64, "reason": 200}.items()
         ),
         sa.Column("detail", sa.Text().with_variant(LONGTEXT, "mysql"), nullable=False),
-        mysql_engine="InnoDB",
-        mysql_charset="utf8mb4",
-        mysql_collate="utf8mb4_bin",
+        **MYSQL,
     )
 
 
@@ -128,3 +139,53 @@ def _ledgers() -> None:
     op.create_index("entries_by_name", "entries", ["public"])
     op.create_index("entries_of_campaign", "entries", ["campaign", "period", "id"])
     op.create_index("entries_of_producer", "entries", ["producer", "period", "id"])
+
+
+def _add_cells() -> None:
+    op.create_table(
+        "cells",
+        *whole("campaign"), *texts(period=24, cell=128), *whole("reports", "producers"), *texts(sum=64, squares=64),
+        sa.PrimaryKeyConstraint("campaign", "period", "cell"), **MYSQL,
+    )  # fmt: skip
+    key = sa.PrimaryKeyConstraint("campaign", "period")
+    op.create_table("unpublished", *whole("campaign"), *texts(period=24), key, **MYSQL)
+
+
+def _store_reports_by_period() -> None:
+    """Move the reports to a table that holds those of a period together, and count the cells of open periods."""
+    connection = op.get_bind()
+    op.rename_table("reports", "old_reports")
+    if connection.dialect.name == "postgresql":
+        op.execute("ALTER INDEX reports_pkey RENAME TO old_reports_pkey")
+    op.create_table(
+        "reports",
+        *whole("bucket", "producer", "time", "steps"), *texts(setting=32), *whole("reward"),
+        sa.PrimaryKeyConstraint("bucket", "producer", "time"),
+        sqlite_with_rowid=False, postgresql_partition_by="RANGE (bucket)", **MYSQL,
+    )  # fmt: skip
+    for row in connection.execute(sa.text("SELECT id, public, consumer, terms FROM campaigns ORDER BY id")).all():
+        _move(connection, row)
+    op.drop_table("old_reports")
+
+
+def _move(connection: sa.Connection, row: Any) -> None:
+    """Move the reports of a campaign, period by period."""
+    from halfmask.service.campaign import Campaign
+    from halfmask.service.cells import count_reports
+    from halfmask.service.storage.databases import DATABASES
+    from halfmask.service.storage.sql_store import Transaction
+
+    campaign, tx = Campaign(row[0], row[1], row[2], json.loads(row[3])), Transaction(connection)
+    those = f"FROM old_reports r JOIN producers p ON p.id = r.producer WHERE p.campaign = {campaign.key}"
+    first, last = connection.execute(sa.text(f"SELECT min(r.time), max(r.time) {those}")).one()
+    closed = tx.closed_keys(campaign.key)
+    for span in campaign.calendar.spans(first, last + 1) if first is not None else ():
+        within = f"{those} AND r.time >= {span.begins} AND r.time < {span.ends}"
+        if connection.execute(sa.text(f"SELECT 1 {within} LIMIT 1")).first() is None:
+            continue
+        if DATABASES[connection.dialect.name].partitions:
+            DATABASES[connection.dialect.name].add_partition(connection, *campaign.room(span))
+        columns = "r.producer, r.time, r.steps, r.setting, r.reward"
+        op.execute(f"INSERT INTO reports SELECT {campaign.bucket(span)}, {columns} {within}")
+        if span.key not in closed:
+            tx.add_to_cells(campaign.key, span.key, count_reports(tx.reports_in(campaign.bucket(span))))
