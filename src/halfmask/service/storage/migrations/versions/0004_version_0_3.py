@@ -16,14 +16,6 @@ depends_on = None
 MYSQL: dict[str, Any] = {"mysql_engine": "InnoDB", "mysql_charset": "utf8mb4", "mysql_collate": "utf8mb4_bin"}
 
 
-def whole(*names: str) -> list[sa.Column[Any]]:
-    return [sa.Column(name, sa.BigInteger, nullable=False) for name in names]
-
-
-def texts(**lengths: int) -> list[sa.Column[Any]]:
-    return [sa.Column(name, sa.String(length), nullable=False) for name, length in lengths.items()]
-
-
 def upgrade() -> None:
     _make_split_tables()
     _ledgers()
@@ -55,14 +47,13 @@ def upgrade() -> None:
 
 
 def _make_split_tables() -> None:
-    mysql: dict[str, Any] = {"mysql_engine": "InnoDB", "mysql_charset": "utf8mb4", "mysql_collate": "utf8mb4_bin"}
     op.create_table(
         "led_splits",
         sa.Column("campaign", sa.BigInteger, primary_key=True, autoincrement=False),
         *_texts(helper=200, token=512, verify_key=64, ticket_key=64, pseudonym_key=64),
         sa.Column("terms", sa.Text().with_variant(LONGTEXT, "mysql"), nullable=False),
         *_texts(held=64, refused=80),
-        **mysql,
+        **MYSQL,
     )
     op.create_table(
         "helped_splits",
@@ -73,7 +64,7 @@ def _make_split_tables() -> None:
         sa.Column("terms", sa.Text().with_variant(LONGTEXT, "mysql"), nullable=False),
         *_texts(verify_key=64, ticket_key=64),
         sa.UniqueConstraint("leader", "led", name="led_once"),
-        **mysql,
+        **MYSQL,
     )
     op.create_table(
         "split_shares",
@@ -82,7 +73,7 @@ def _make_split_tables() -> None:
         sa.Column("share", sa.LargeBinary(), nullable=False),
         *_numbers("reward", "verdict", "number"),
         sa.PrimaryKeyConstraint("holder", "split", "time", "owner"),
-        **mysql,
+        **MYSQL,
     )
     op.create_index("split_shares_by_nonce", "split_shares", ["holder", "split", "nonce"], unique=True)
     op.create_table(
@@ -91,7 +82,7 @@ def _make_split_tables() -> None:
         *_texts(period=24),
         *_numbers("begins", "since", "frozen"),
         sa.PrimaryKeyConstraint("campaign", "period"),
-        **mysql,
+        **MYSQL,
     )
     op.create_table(
         "split_sums",
@@ -99,7 +90,7 @@ def _make_split_tables() -> None:
         *_texts(asked=64, share=16),
         *_numbers("reports"),
         sa.PrimaryKeyConstraint("split", "time"),
-        **mysql,
+        **MYSQL,
     )
 
 
@@ -144,11 +135,11 @@ def _ledgers() -> None:
 def _add_cells() -> None:
     op.create_table(
         "cells",
-        *whole("campaign"), *texts(period=24, cell=128), *whole("reports", "producers"), *texts(sum=64, squares=64),
+        *_numbers("campaign"), *_texts(period=24, cell=128), *_numbers("reports", "producers"), *_texts(sum=64, squares=64),
         sa.PrimaryKeyConstraint("campaign", "period", "cell"), **MYSQL,
     )  # fmt: skip
     key = sa.PrimaryKeyConstraint("campaign", "period")
-    op.create_table("unpublished", *whole("campaign"), *texts(period=24), key, **MYSQL)
+    op.create_table("unpublished", *_numbers("campaign"), *_texts(period=24), key, **MYSQL)
 
 
 def _store_reports_by_period() -> None:
@@ -159,7 +150,7 @@ def _store_reports_by_period() -> None:
         op.execute("ALTER INDEX reports_pkey RENAME TO old_reports_pkey")
     op.create_table(
         "reports",
-        *whole("bucket", "producer", "time", "steps"), *texts(setting=32), *whole("reward"),
+        *_numbers("bucket", "producer", "time", "steps"), *_texts(setting=32), *_numbers("reward"),
         sa.PrimaryKeyConstraint("bucket", "producer", "time"),
         sqlite_with_rowid=False, postgresql_partition_by="RANGE (bucket)", **MYSQL,
     )  # fmt: skip
