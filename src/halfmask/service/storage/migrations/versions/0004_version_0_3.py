@@ -135,7 +135,8 @@ def _ledgers() -> None:
 def _add_cells() -> None:
     op.create_table(
         "cells",
-        *_numbers("campaign"), *_texts(period=24, cell=128), *_numbers("reports", "producers"), *_texts(sum=64, squares=64),
+        *_numbers("campaign"), *_texts(period=24, cell=128),
+        *_numbers("reports", "producers"), *_texts(sum=64, squares=64),
         sa.PrimaryKeyConstraint("campaign", "period", "cell"), **MYSQL,
     )  # fmt: skip
     key = sa.PrimaryKeyConstraint("campaign", "period")
