@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from alembic.migration import MigrationContext
 
 from halfmask.service.operator_actions import Operator
 from halfmask.service.storage import tables
