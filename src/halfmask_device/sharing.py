@@ -37,6 +37,7 @@ from halfmask_device.period_totals import CampaignTotals, Gathered
 from halfmask_device.privacy_budget import Budget, read_budgets, trust_of, write_budgets
 from halfmask_device.protocol import CampaignTerms
 from halfmask_device.reading_times import day_of
+from halfmask_device.report_history import ReportHistory, read_history
 from halfmask_device.report_queue import CampaignQueue, Queued
 from halfmask_device.report_sending import BATCH, CampaignSender, Sent
 from halfmask_device.setting import TOTAL
@@ -375,6 +376,10 @@ class Sharer:
     def budget_words(self) -> list[str]:
         """Return the standing of the device's budgets today, in words."""
         return [words for standing in self.budgets() for words in standing.words()]
+
+    def history(self, campaign: str, since: Instant = 0) -> ReportHistory:
+        """Return what became of the reports to a campaign, those of times from ``since`` on."""
+        return read_history(self.state, campaign, since)
 
     def standings(self) -> list[tuple[Membership, dict[str, tuple[int, int]]]]:
         """Return every campaign that this device is or was in, with (reports, rewards) by outcome.

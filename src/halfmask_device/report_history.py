@@ -1,0 +1,34 @@
+"""What became of the reports to one campaign, for programs that show it; the reports themselves stay in the queue."""
+
+from dataclasses import dataclass
+
+from halfmask_device.device_state import State
+from halfmask_device.instants import Instant, instant_text, parse_instant
+
+
+@dataclass(frozen=True)
+class ReportHistory:
+    """Reports to a campaign.
+
+    ``last``      time of the latest report or period that was decided, sent or not; None before the first
+    ``accepted``  number of reports that the service has accepted
+    ``waiting``   number of reports without a receipt
+    ``earned``    rewards in the campaign's smallest unit
+    """
+
+    last: Instant | None = None
+    accepted: int = 0
+    waiting: int = 0
+    earned: int = 0
+
+
+def read_history(state: State, campaign: str, since: Instant = 0) -> ReportHistory:
+    """Return the history of the reports of times from ``since`` on."""
+    with state.memory() as memory:
+        last, accepted, waiting, earned = memory.execute(
+            "SELECT max(time), count(*) FILTER (WHERE outcome IN ('accepted', 'known')), "
+            "count(*) FILTER (WHERE outcome IS NULL), coalesce(sum(reward), 0) "
+            "FROM queue WHERE campaign = ? AND time >= ?",
+            (campaign, instant_text(since)),
+        ).fetchone()
+    return ReportHistory(None if last is None else parse_instant(last), accepted, waiting, earned)
