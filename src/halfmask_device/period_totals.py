@@ -133,10 +133,11 @@ class CampaignTotals:
         A campaign with a split setting takes one report per period over all joins, because the services could compare
         two: so reports of earlier joins count too.
         """
-        id = self._member.campaign
-        before = earlier_joins(id) if self._terms.split_id else id
-        query = "SELECT 1 FROM queue WHERE time = ? AND (campaign = ? OR (substr(campaign, 1, ?) = ? AND setting > ''))"
-        return memory.execute(query, (time, id, len(before), before)).fetchone() is not None
+        id, split = self._member.campaign, self._terms.split_id is not None
+        before = earlier_joins(id)
+        here = "campaign = ? OR (? AND substr(campaign, 1, ?) = ? AND setting > '')"
+        query = f"SELECT 1 FROM queue WHERE time = ? AND ({here})"
+        return memory.execute(query, (time, id, split, len(before), before)).fetchone() is not None
 
     def gathered(self) -> list[Gathered]:
         """Return the periods whose total is not masked yet, in order."""

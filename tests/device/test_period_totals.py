@@ -26,6 +26,7 @@ from halfmask_device.lattice import Lattice, exact_reading
 from halfmask_device.masking import Channel
 from halfmask_device.period_totals import total_time
 from halfmask_device.privacy_budget import Budget, write_budgets
+from halfmask_device.report_history import ReportHistory
 from halfmask_device.setting import law_of
 from halfmask_device.sharing import Sharer
 from tests.device.test_sharing import FREE, Wire, counts, queue
@@ -523,3 +524,24 @@ def test_one_meter_shares_readings_with_one_campaign_and_totals_with_another(wor
     (day,) = read_ledger(sharer.state, "1").days
     assert (day.reports, day.totals) == (49, 1)
     assert sharer.leave(campaign).left
+
+
+def test_a_producer_that_joins_again_reports_its_periods_again_with_the_same_noise(
+    world: World, tmp_path: Path
+) -> None:
+    """Leaving withdrew the report; the history of the new membership begins anew."""
+    sharer, campaign, _ = joined(tmp_path / "state", world, "A")
+    sharer.put(half_hours())
+    world.clock.now = ENDS
+    sharer.send()
+    first = queue(sharer)
+    assert sharer.history(campaign).accepted == 1
+    assert sharer.history(campaign).earned == 2
+    assert sharer.history(campaign, ENDS) == ReportHistory()
+    sharer.leave(campaign)
+    sharer.join("http://service", campaign, "A", consent=FREE)
+    assert sharer.history(campaign) == ReportHistory()
+    assert sharer.put(half_hours()).gathered == 48
+    assert sharer.send().outcomes == {"accepted": 1}
+    assert queue(sharer)[-1] == first[0]
+    assert sharer.history(campaign).last == BEGINS

@@ -16,6 +16,7 @@ from homeassistant.setup import async_setup_component
 from homeassistant.util import dt as dt_util
 
 from custom_components.halfmask.const import DOMAIN
+from custom_components.halfmask.device import find_offers
 from custom_components.halfmask.diagnostics import async_get_config_entry_diagnostics
 
 from .conftest import MENU, METER, Service, record
@@ -175,6 +176,13 @@ async def test_few_homes_need_consent(hass: HomeAssistant, service: Service) -> 
     refused = await hass.config_entries.flow.async_configure(flow["flow_id"], {"level": "A", "small_cohort": False})
     assert refused["errors"] == {"base": "small_cohort"}
     assert not folder(hass).exists()
+
+
+async def test_the_page_of_a_campaign_leads_to_it(service: Service) -> None:
+    id = service.campaign()
+    for link in (f"{service.address}/?campaign={id}", f"{service.address}/v1/campaigns/{id}/"):
+        assert list(find_offers(link)[1]) == [id]
+    assert id in find_offers(service.address)[1]
 
 
 async def test_a_wrong_address_is_said(hass: HomeAssistant, service: Service) -> None:

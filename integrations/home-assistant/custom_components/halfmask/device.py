@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from halfmask_device.consent import Consent
 from halfmask_device.errors import HalfmaskError, OptionError
@@ -28,20 +28,20 @@ def client(address: str) -> ServiceClient:
 def find_offers(link: str) -> tuple[str, dict[str, CampaignTerms]]:
     """Return the address of the service that a link leads to, and the campaigns that can be joined there, by id.
 
-    ``link``  the service's address, a campaign's address, or any page of the campaign at the service
+    ``link``  the service's address, a campaign's address, or the page on which its levels are chosen
     """
-    address, found, rest = link.strip().rstrip("/").partition(CAMPAIGNS)
-    service = client(address if found else _root(address))
-    id = rest.strip("/").partition("/")[0].partition("?")[0]
+    try:
+        parts = urlsplit(link.strip())
+        service = client(f"{parts.scheme}://{parts.netloc}")
+    except ValueError as error:
+        raise OptionError("this is not an address: write it like https://host", kind="address") from error
+    path, _, id = parts.path.rstrip("/").rpartition("/")
+    if path != CAMPAIGNS:
+        id = dict(parse_qsl(parts.query)).get("campaign", "")
     plain = [find_campaign(service, id)] if id else service.ask("GET", CAMPAIGNS)["campaigns"]
     now = time.time() * 1e6
     offers = {str(each["campaign"]): CampaignTerms.read(each) for each in plain}
     return service.address, {id: terms for id, terms in offers.items() if terms.ends > now}
-
-
-def _root(address: str) -> str:
-    parts = urlsplit(address)
-    return f"{parts.scheme}://{parts.netloc}"
 
 
 @dataclass(frozen=True)
