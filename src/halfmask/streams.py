@@ -41,6 +41,7 @@ NAMES: dict[str, tuple[int, ...] | None] = {
     "rewards.draws": None,
     "service.smoothing": None,
     "simulation.consumer": None,
+    "simulation.live_demo": None,
     "simulation.producer": None,
     "simulation.mixed": None,
     "testing.mechanism": None,

@@ -1,15 +1,25 @@
 """``halfmask demo``: run all steps on a synthetic panel, from readings to a report and a live sharing."""
 
 import os
+import sys
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from cyclopts import Parameter
 
 from halfmask.commands import audit, evaluate, leaflet, mix, offer, optimize, profile, report, simulate, synth
-from halfmask.commands._options import AnyPath, Options, command
+from halfmask.commands._options import AnyPath, Flag, Options, command
+from halfmask.commands._printing import note
 from halfmask.errors import OptionError, RunError
 from halfmask.extras import need
+
+LEAST_HOMES = 40
+"""Fewest homes of the live demo: totals appear from 20 on."""
+BETWEEN = 12.0
+"""Seconds that the live demo waits for its button before the next day."""
 
 
 class Demo(Options):
@@ -25,6 +35,11 @@ class Demo(Options):
         How many days it covers.
     seed
         The same seed gives the same files, except for the noise of devices and of the offer's summary.
+    live
+        Show both sides of sharing in the browser instead: choosing at home, and totals of simulated homes that report
+        to two real services. It writes no files.
+    browser
+        With --live: open the page in the browser; --no-browser prints its address only.
     """
 
     positional: ClassVar[tuple[str, ...]] = ("folder",)
@@ -33,9 +48,16 @@ class Demo(Options):
     users: int = 1000
     days: int = 120
     seed: int = 1
+    live: Flag = False
+    browser: Annotated[bool, Parameter(name="--browser", negative="--no-browser")] = True
 
     def check(self) -> None:
         """Make the folder for all results. Raise an error if the last commands need a library that is not installed."""
+        if self.live:
+            need("service")
+            if self.users < LEAST_HOMES:
+                raise OptionError(f"--live needs {LEAST_HOMES} --users or more", kind="users", field="users")
+            return
         need("pages", "service")
         at = Path(self.folder)
         try:
@@ -70,11 +92,43 @@ class Demo(Options):
 
 
 @command(Demo, group="Start here")
-def demo(options: Demo) -> Path:
-    """Make all results on a synthetic panel, and return the path of the report."""
+def demo(options: Demo) -> Path | None:
+    """Make all results on a synthetic panel, and return the path of the report; with ``live`` show both sides."""
+    if options.live:
+        options.check()
+        _show_live(options)
+        return None
     for step in options.steps():
         step.run()
     return Path(options.folder) / "report.html"
+
+
+def _show_live(options: Demo) -> None:
+    """Run the live demo: print its address, a line per day, and the last line."""
+    import webbrowser
+
+    from halfmask.simulation.live_demo import LAST_LINE, run_live_demo
+
+    watched = sys.stdin.isatty()
+
+    def opened(address: str) -> None:
+        print(address, flush=True)
+        if options.browser:
+            webbrowser.open(address)
+
+    def told(day: Mapping[str, Any]) -> None:
+        low, high, truth = (options.users * each for each in (day["found"]["low"], day["found"]["high"], day["truth"]))
+        print(f"{day['title']}: the town used {low:,.0f} to {high:,.0f} kWh; the truth is {truth:,.0f}", flush=True)
+
+    def stay() -> None:
+        if watched:
+            note("the page stays until Ctrl-C")
+        print(LAST_LINE, flush=True)
+        if watched:
+            with suppress(KeyboardInterrupt):
+                threading.Event().wait()
+
+    run_live_demo(options.users, options.seed, opened, told, BETWEEN if watched else 0, stay)
 
 
 def main(options: Demo) -> None:
@@ -82,6 +136,9 @@ def main(options: Demo) -> None:
     from halfmask.commands import _app
 
     options.check()
+    if options.live:
+        _show_live(options)
+        return
     for step in options.steps():
         getattr(_app, step.command())(step)
     print(f"open {(Path(options.folder) / 'report.html').resolve()}")

@@ -47,10 +47,14 @@ def add_pages(app: FastAPI) -> None:
     )
     for path, name in paths.items():
         if name.rpartition(".")[2] in KINDS:
-            app.add_api_route(path, _endpoint(name), methods=["GET"], response_class=Response, include_in_schema=False)
+            app.add_api_route(
+                path, page_endpoint(name), methods=["GET"], response_class=Response, include_in_schema=False
+            )
 
 
-def _endpoint(name: str) -> Callable[[HttpRequest], Awaitable[Response]]:
+def page_endpoint(name: str) -> Callable[[HttpRequest], Awaitable[Response]]:
+    """Return the endpoint that answers with a file of the pages and the headers that guard it."""
+
     async def page(request: HttpRequest) -> Response:
         content, tag = _file(name)
         headers = GUARDED | {"ETag": tag}
