@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -68,13 +68,11 @@ class Served:
         return http.client.HTTPConnection(self.host, self.port, timeout=PATIENCE)
 
     def send(self, method: str, path: str, token: str | None = None, body: Any = None) -> tuple[int, Any]:
-        connection = self.connect()
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        connection.request(method, path, json.dumps(body) if body is not None else None, headers)
-        answer = connection.getresponse()
-        status, text = answer.status, answer.read()
-        connection.close()
-        return status, json.loads(text)
+        with closing(self.connect()) as connection:
+            connection.request(method, path, json.dumps(body) if body is not None else None, headers)
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read())
 
     def ok(self, method: str, path: str, token: str | None = None, body: Any = None) -> Any:
         status, plain = self.send(method, path, token, body)

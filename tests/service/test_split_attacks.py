@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from halfmask.service.serve import initialise
 from halfmask.service.split.batch_verification import BatchVerifier
 from halfmask.service.split.tickets import Ticket, issue_ticket
 from halfmask.service.storage.split_rows import LedSplit
@@ -238,13 +239,15 @@ def test_a_leader_reaches_no_other_leaders_campaign(pair: Pair) -> None:
     assert sum_of(pair, {}) == {"share": None, "reports": 0}
 
 
-def test_a_restored_helper_gives_no_sum_of_periods_that_had_ended(pair: Pair) -> None:
+def test_a_restored_helper_gives_no_sum_of_periods_that_had_ended(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     """The backup does not know of a sum that was given after it was made: another set would be a second sum."""
     pair.set(AFTER)
     shares = halves(*invent(pair, 4))
     verify(pair, shares)
-    with pair.helper.store.transaction() as tx:
-        tx.put_fact("restored", str(pair.helper.clock()))
+    url = pair.helper.store.engine.url.render_as_string(hide_password=False)
+    with monkeypatch.context() as patch:
+        patch.setattr("halfmask.service.serve.system_clock", pair.helper.clock)
+        assert initialise(url, restored=True) is None
     assert code_of(sum_of(pair, shares, 409)) == "restored"
     assert one_more(pair) == {"status": "refused", "code": "closed"}
 

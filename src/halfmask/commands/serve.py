@@ -23,6 +23,8 @@ class Serve(OfService, Tells):
         Make or update the tables, print the operator's token once, and end.
     rotate
         With --init: revoke the operator's token and print a new one.
+    restored
+        With --init: the database came from a backup. As a helper it then gives no split sums of periods that had ended.
     host
         The address to listen on; by default only this machine can reach it.
     port
@@ -76,6 +78,7 @@ class Serve(OfService, Tells):
 
     init: Flag = False
     rotate: Flag = False
+    restored: Flag = False
     host: str = "127.0.0.1"
     port: int = 8080
     workers: int = 1
@@ -102,8 +105,9 @@ class Serve(OfService, Tells):
     json: Flag = False
 
     def check_together(self) -> None:
-        if (self.rotate or self.json) and not self.init:
-            raise OptionError(f"--{'rotate' if self.rotate else 'json'} goes with --init")
+        for name in ("rotate", "restored", "json"):
+            if getattr(self, name) and not self.init:
+                raise OptionError(f"--{name} goes with --init")
         if not 0 <= self.port < 65536:
             raise OptionError(f"{self.port} is not a valid port: use 1 to 65535, or 0 for a free one")
         if self.requests_per_second < 0 or self.joins_per_minute < 0:
@@ -147,7 +151,7 @@ def serve(options: Serve) -> str | None:
 
         return access_list((Broker.parse(options.mqtt).user if options.mqtt else None) or "halfmask")
     if options.init:
-        return initialise(options.db, rotate=options.rotate)
+        return initialise(options.db, rotate=options.rotate, restored=options.restored)
     chosen = ServeOptions(
         db=options.db,
         host=options.host,
@@ -207,7 +211,7 @@ def _chosen(options: Serve) -> list[tuple[str, str]]:
             value = "(set)" if value else None
         elif each.name in ADDRESSES and value:
             value = _without_password(value)
-        if each.name not in ("tell", "init", "rotate", "json", "mqtt_acl", "check_config"):
+        if each.name not in ("tell", "init", "rotate", "restored", "json", "mqtt_acl", "check_config"):
             shown = ", ".join(value) if isinstance(value, tuple) else value
             found.append((each.name, "-" if shown in (None, "") else str(shown)))
     return sorted(found)

@@ -32,6 +32,7 @@ from halfmask.service.repeated_requests import SECRET
 from halfmask.service.request import issue, new_secret, system_clock
 from halfmask.service.service import Service
 from halfmask.service.split import split_closing
+from halfmask.service.split.helper_requests import RESTORED
 from halfmask.service.split.split_options import MOST_EPSILON, SplitOptions, plain_address
 from halfmask.service.steady_clock import SteadyClock
 from halfmask.service.storage.databases import read_url
@@ -111,10 +112,11 @@ class ServeOptions:
         return [*found, retention.background_task(self.retain_days)]
 
 
-def initialise(db: str, *, rotate: bool = False) -> str | None:
+def initialise(db: str, *, rotate: bool = False, restored: bool = False) -> str | None:
     """Make the tables and return the operator's token, or None if there was one and only the tables were updated.
 
-    ``rotate``  revoke the operator's tokens and make a new one
+    ``rotate``    revoke the operator's tokens and make a new one
+    ``restored``  note that the database came from a backup: split sums may have been given since that it does not know
 
     Raise OptionError if the tables are up to date and there is a token already.
     """
@@ -122,10 +124,12 @@ def initialise(db: str, *, rotate: bool = False) -> str | None:
     with closing(store), store.transaction() as tx:
         now = system_clock()
         tx.first_fact(SECRET, new_secret())
+        if restored:
+            tx.put_fact(RESTORED, str(now))
         if tx.has_role("operator"):
             if rotate:
                 tx.revoke_tokens("operator", OPERATOR, now)
-            elif before == newest_version():
+            elif before == newest_version() and not restored:
                 raise OptionError(
                     "the database is initialised and up to date, and its operator's token was shown then; "
                     "start once with `init` and `rotate`: that makes a new one and revokes the old",
