@@ -18,6 +18,7 @@ from halfmask.profiles.profile import Profile
 from tests.data import (  # noqa: F401 (they add themselves)
     exports_of_devices,
     exports_of_files,
+    exports_of_meters,
     exports_of_services,
     exports_of_shapes,
     exports_of_text,
@@ -30,7 +31,7 @@ POLICIES = ("duplicates", "max", "min")
 
 
 def test_there_are_at_least_forty() -> None:
-    assert len(EXPORTS) >= 130
+    assert len(EXPORTS) >= 150
 
 
 def read(source: Any, said: dict[str, Any]) -> tuple[Panel, Profile]:

@@ -318,9 +318,3 @@ def test_real_files_open_with_no_options(name: str, readings: int, users: int) -
     assert sum(counts.column("n").to_pylist()) == readings
     # Two readings of the pedestrians name no counter: they stay, as readings of no user.
     assert len(counts.column("user").drop_null()) == users
-
-
-def test_telegrams_of_a_meter_are_refused_with_what_reads_them(tmp_path: Path) -> None:
-    telegram = "/ISK5\\2M550T-1012\r\n\r\n0-0:1.0.0(121230000000W)\r\n1-0:1.8.1(000123.456*kWh)\r\n!AB12\r\n"
-    with refused("source.records", "register", place=str(tmp_path / "p1.log")):
-        open_panel(write(tmp_path / "p1.log", 3 * telegram))

@@ -11,7 +11,7 @@ from halfmask.data.locate import locate
 from halfmask.data.open_panel import open_panel
 from halfmask.data.options import ReadOptions
 from tests.commands.program import halfmask
-from tests.data import exports_of_files
+from tests.data import exports_of_files, exports_of_meters
 from tests.data.panels import READINGS, rows, write
 from tests.data.test_exports import held
 from tests.refusals import refused
@@ -22,14 +22,21 @@ EXAMPLES = {
     "avro": exports_of_files.avro,
     "csv": exports_of_files.everything_quoted,
     "duckdb": exports_of_files.duckdb_table,
+    "green_button": exports_of_meters.green_button,
     "json": exports_of_files.json_array,
+    "nem12": exports_of_meters.a_market_file_of_australia,
     "parquet": exports_of_files.parquet_in_partitions,
     "sheet": exports_of_files.excel,
     "sqlite": exports_of_files.sqlite_query,
     "zip": exports_of_files.zip_of_csv,
 }
-ELSEWHERE = {"cer": "test_cer.py", "mysql": "test_addresses.py", "postgres": "test_databases.py"}
-"""Formats with tests of their own: of a fixed table, and of servers."""
+ELSEWHERE = {
+    "cer": "test_cer.py",
+    "dsmr": "test_meter_formats.py",
+    "mysql": "test_addresses.py",
+    "postgres": "test_databases.py",
+}
+"""Formats with tests of their own: of a fixed table, of states, and of servers."""
 
 
 def test_every_format_has_an_example() -> None:

@@ -219,8 +219,8 @@ class ReadingsOptions(Options):
     Parameters
     ----------
     source
-        File, folder, glob, address or database: CSV, Parquet, JSON, Excel, OpenDocument, Arrow, Avro, zip, DuckDB,
-        SQLite, postgresql://, mysql://, s3://, https://
+        File, folder, glob, address or database: CSV, Parquet, JSON, Green Button, NEM12, telegrams, Excel,
+        OpenDocument, Arrow, Avro, zip, DuckDB, SQLite, postgresql://, mysql://, s3://, https://
     db
         The database for --sql; the same as SOURCE. Use :memory: for a query over files.
     sql

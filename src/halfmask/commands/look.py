@@ -55,6 +55,7 @@ def _taken(plain: "ProfileOptions", way: Mapping[str, Any]) -> "ProfileOptions":
 def main(options: Look) -> None:
     """Look at a source of readings: first rows, every guess with its evidence, what is dropped and why."""
     from halfmask.commands._program import phrase  # it reads the commands, of which this is one
+    from halfmask.profiles.first_look import NOTES, WAYS
 
     seen = look(options)
     print_rows([seen.names, *seen.rows], "First rows")
@@ -64,15 +65,17 @@ def main(options: Look) -> None:
             for guess in seen.guesses
         ]
         print_rows([["", "taken as", "because", "overruled by"], *rows], "\nUnderstood")
-    for note in seen.notes:
+    for note in seen.notes[:NOTES]:
         print(f"note: {phrase(note, 'look')}")
+    if len(seen.notes) > NOTES:
+        print(f"and {len(seen.notes) - NOTES} more notes: the profile has them all")
     if seen.accounts:
         rows = [[reason, f"{count:,}"] for reason, count in seen.accounts]
         print_rows([["rows", "number"], *rows, ["all rows of the source", f"{seen.total:,}"]], "\nRows")
         print_rows([["", ""], *[[name, text] for name, text in seen.quality]], "\nReadings")
     if seen.problem:
         print(f"\nIn doubt: {phrase(seen.problem, 'look')}")
-    lines = commands(options, seen)
+    lines = commands(options, seen)[:WAYS]
     if lines:
         print("\nTo go on" + (", one of" if len(lines) > 1 else "") + ":")
     for line in lines:

@@ -12,7 +12,8 @@ _USERS = (
     "user id uid meter sensor household home house customer client consumer producer participant person subject "
     "device station node account site building mpan lclid nmi pod ean prm cups ppe serial tunnus "
     "tag tagname entity respondent dataid geoid feeder substation transformer "
-    "zähler zaehler zählernummer kunde haushalt compteur contador medidor contatore teller"
+    "zähler zaehler zählernummer zählpunkt zählpunktnummer zaehlpunkt marktlokation malo melo pdl kunde haushalt "
+    "compteur contador medidor contatore teller"
 )
 _TIMES = (
     "time timestamp date datetime ts tstp instant epoch localtime datum zeit uhrzeit zeitstempel zeitpunkt horodate "
@@ -20,8 +21,9 @@ _TIMES = (
 )
 _VALUES = (
     "value val values kwh wh mwh kw reading consumption power load count counts usage energy demand "
-    "measurement quantity amount temperature flow volume wert verbrauch leistung energie consommation valeur "
-    "consumo valor potenza energia verbruik waarde mængde mengde mängd määrä förbrukning forbruk kulutus"
+    "measurement quantity amount temperature flow volume change delta wert messwert verbrauch leistung energie "
+    "consommation valeur consumo valor potenza energia verbruik waarde mængde mengde mängd määrä förbrukning forbruk "
+    "kulutus"
 )
 _FIRST = (
     "start started from begin beginning von beginn anfang debut début de desde inicio dal inizio van fra från alkuaika"
@@ -29,6 +31,8 @@ _FIRST = (
 _LAST = "end ended to until stop stopped bis ende fin jusqu hasta fine al tot til till loppuaika"
 STARTS, ENDS = frozenset(_FIRST.split()), frozenset(_LAST.split())
 """Words for the two ends of the interval that a reading is of; its time is the first."""
+_ABOUT_USERS = frozenset(("class", "type", "kind", "model", "typ", "count"))
+"""Last words of columns that say something of users and do not identify them: device_class."""
 OBIS = r"\d-\d+:\d+\.\d+\.\d+"
 """What a meter counts, by its number: 1-0:1.8.0."""
 _WORDS = {role: frozenset(words.split()) for role, words in zip(ROLES, (_USERS, _TIMES, _VALUES), strict=True)}
@@ -113,7 +117,8 @@ def choose_columns(
 
 def several(role: str, found: Sequence[str], also: str = "") -> ColumnError:
     """Return the error for a role for which there are several candidates, with the option that chooses each."""
-    listed = ", ".join(map(repr, found))
+    more = f" and {len(found) - 6} more" if len(found) > 6 else ""
+    listed = ", ".join(map(repr, found[:6])) + more
     ways = ", ".join(f"`{role}={name!r}`" for name in found[:6])
     return ColumnError(
         f"{len(found)} columns could be the {role}: {listed}; name one with `{role}` ({ways}){also}", kind="several"
@@ -197,8 +202,12 @@ def role_of(name: str, kind: ColumnType) -> str | None:
         return "time"
     if re.search(OBIS, name) and kind in NUMBERS:
         return "value"
-    for word in reversed(words(name)):
+    spoken = words(name)
+    about = bool(spoken) and spoken[-1] in _ABOUT_USERS
+    for word in reversed(spoken):
         for role in ROLES:
+            if role == "user" and about:
+                continue
             if word in _WORDS[role] and kind in _POSSIBLE[role]:
                 return role
     return None

@@ -94,7 +94,6 @@ def find_layouts(found: SourceFiles, skip: int | None = None) -> tuple[Layouts, 
 def look(file: str, skip: int | None = None) -> Layout:
     """Return the layout of one file, from its first and last lines."""
     lines = _head(file)
-    _check_no_records(file, lines)
     comments = [line.startswith("#") for line in lines]
     comment = (
         "#" if lines and comments[0] and any(comments[comments.index(False) if False in comments else 0 :]) else ""
@@ -263,24 +262,6 @@ def _named_by_times(first: Sequence[str], second: Sequence[str]) -> bool:
     """Return whether columns are named by times: the first row has many, and the second has none in their places."""
     times = [i for i, cell in enumerate(first) if is_time(cell.strip())]
     return len(times) > max(2, len(first) // 2) and not any(is_time(second[i].strip()) for i in times)
-
-
-def _check_no_records(file: str, lines: Sequence[str]) -> None:
-    """Raise an error for files of records that are not a table; the message names a program that converts them."""
-    if lines and lines[0].startswith("100,NEM1"):
-        raise SourceError(
-            f"{file}: in the format {lines[0].split(',')[1]}, whose records have several shapes; convert it "
-            "(pip install 'nemreader[cli]', then: nemreader output FILE), and give its table",
-            kind="records",
-            place=file,
-        )
-    if sum(bool(re.match(r"\d-\d:\d+\.\d+\.\d+\(", line)) for line in lines) > 1:
-        raise SourceError(
-            f"{file}: telegrams of a meter's port, a line for each number and no table; write time and registers "
-            "(1.8.1 and 1.8.2) as CSV (pip install dsmr-parser reads them), and read that with `register`",
-            kind="records",
-            place=file,
-        )
 
 
 def _are_units(row: Sequence[str]) -> bool:

@@ -19,10 +19,12 @@ from halfmask.data.column_types import (
     is_zoned,
 )
 from halfmask.data.columns import (
+    ENDS,
     ROLES,
     Columns,
     candidates,
     choose_columns,
+    first_ends,
     listing,
     present,
     role_of,
@@ -125,7 +127,7 @@ def wide(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOptions
 def _time(raw: SourceTable, kinds: Mapping[str, ColumnType], asked: str | None) -> str:
     """Return the column of the time, by its name, its type, or because its numbers count from 1970."""
     times = [asked] if asked else candidates("time", kinds, {}) or [n for n, kind in kinds.items() if kind in TIMES]
-    times = times or [name for name in kinds if counts_from_1970(raw.sample.column(name))]
+    times = times or first_ends([name for name in kinds if counts_from_1970(raw.sample.column(name))])
     return present(kinds, _only("time", times, kinds), "time")
 
 
@@ -236,6 +238,9 @@ def _long(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOption
         time = pair[0]
     kinds = {name: kind for name, kind in kinds.items() if not UNIT_NAMES & set(words(name)) or name == options.user}
     guesses: list[Guess] = []
+    if options.register and time is None:  # a register's state is that of the end of its interval
+        ends = [name for name, kind in kinds.items() if ENDS & set(words(name)) and _is_time(raw, name, kind)]
+        time = ends[0] if len(ends) == 1 else None
     user = options.user
     if user in (FROM_FILE, FROM_FOLDER) or (user is None and not has_user(raw, kinds, time, options.value)):
         user, guess = user_of(raw, {}, options) if user else of_files(raw, found)
@@ -244,6 +249,9 @@ def _long(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOption
         guesses.append(guess)
     else:
         no_values = beside_time(raw.sample, kinds)
+        if time is None and not candidates("time", kinds, {}) and not TIMES & set(kinds.values()):
+            counts = first_ends([name for name, kind in kinds.items() if _is_time(raw, name, kind)])
+            time = counts[0] if len(counts) == 1 else None
         columns = choose_columns(kinds, user, time, options.value, files=bool(raw.files), no_values=no_values)
     if pair is not None:
         columns = Columns(columns.user, pair[1], columns.value, pair[0])
@@ -258,6 +266,10 @@ def _long(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOption
             sure = role != "user" or said is not None or role_of(name, found[name]) == "user"
             guesses.append(Guess(role, name, evidence if sure else "what is left", f"`{role}`", sure))
     return Long(columns, tuple(guesses))
+
+
+def _is_time(raw: SourceTable, name: str, kind: ColumnType) -> bool:
+    return kind in TIMES or counts_from_1970(raw.sample.column(name))
 
 
 def _time_and_value(

@@ -50,8 +50,11 @@ def open_panel(source: Any, options: ReadOptions | None = None, **said: Any) -> 
     found = column_types(raw.sample)
     named = (chosen.user, chosen.time, chosen.value, chosen.date)
     numbers = [name for name in other_columns.row_numbers(raw.sample, found) if name not in named]
-    table = Interpretation(raw, {name: kind for name, kind in found.items() if name not in numbers}, chosen)
+    fixed = [name for name in other_columns.fixed_times(raw, found) if name not in named]
+    kinds = {name: kind for name, kind in found.items() if name not in {*numbers, *fixed}}
+    table = Interpretation(raw, kinds, chosen)
     raw.notes += tuple(f"{name} numbers the rows: left out, `user` takes it" for name in numbers)
+    raw.notes += tuple(f"{name} is the same in every row: left out, `time` takes it" for name in fixed)
     shape = recognise(raw, table.kinds, chosen)
     table.guesses.extend(shape.guesses)
     panel = _long(table, shape) if isinstance(shape, Long) else _wide(table, shape)

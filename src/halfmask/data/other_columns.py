@@ -58,6 +58,13 @@ def _counts_rows(name: str, kind: ColumnType, column: pa.ChunkedArray) -> bool:
     return len(numbers) >= _ENOUGH and all(b - a == 1 for a, b in pairwise(numbers)) and not counts_from_1970(column)
 
 
+def fixed_times(raw: SourceTable, found: Mapping[str, ColumnType]) -> list[str]:
+    """Return the columns of times that are the same in every row, if another one is not: those of the whole export."""
+    times = [n for n, kind in found.items() if kind in TIMES or (role_of(n, kind) == "time" and kind not in CLOCKS)]
+    same = [name for name in times if len(set(raw.sample.column(name).to_pylist())) == 1]
+    return [] if len(same) == len(times) else [name for name in same if len(raw.distinct(quote(name))) == 1]
+
+
 _CALENDAR = (
     frozenset(("year", "month", "week", "weekday", "weekend", "day", "dow", "doy", "dayofweek", "holiday"))
     | {"minute", "quarter", "season", "jahr", "monat", "woche", "wochentag", "tag", "stunde"}

@@ -1,9 +1,11 @@
 """Read the columns of the time: one column, or one of the day and one of the time of day."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import pairwise
 
 import pyarrow as pa
 
@@ -66,7 +68,7 @@ def time_rules(table: Interpretation, name: str, clock: str | None, *, running: 
     length = (
         0
         if spans or table.kinds[stamped] not in (ColumnType.TEXT_TIME, ColumnType.TEXT_CLOCK)
-        else _interval_ended(table, name, stamped)
+        else _interval_ended(table, name, stamped) or _stamped_at_its_end(table, name, stamped)
     )
     if clock is None:
         start = replace(moment, sql=f"(({moment.sql}) - {length})", quick="", cells=None)
@@ -184,6 +186,30 @@ def _interval_ended(table: Interpretation, day: str, clock: str) -> int:
         "each of which is taken by its start"
     )
     return times[0] * _MINUTE
+
+
+_BY_ENDS = frozenset(("horodate", "interval_length"))
+"""Columns of a source that always gives the ends of intervals, the French grid's: its times, or their length."""
+
+
+def _stamped_at_its_end(table: Interpretation, name: str, clock: str) -> int:
+    """Return the length in microseconds of the intervals whose ends a column holds by its source; 0 if it does not.
+
+    The first time of the sample must be the end of the first interval of a day.
+    """
+    if name != clock or not _BY_ENDS & {each.casefold() for each in table.kinds}:
+        return 0
+    times = sorted({datetime.fromisoformat(text) for text in texts(table.sample(name)) if is_iso(text)})
+    steps = Counter(after - before for before, after in pairwise(times))
+    if not steps:
+        return 0
+    step = steps.most_common(1)[0][0]
+    first = timedelta(hours=times[0].hour, minutes=times[0].minute, seconds=times[0].second)
+    if first != step or step >= timedelta(days=1):
+        return 0
+    minutes = step // timedelta(minutes=1)
+    table.notes.append(f"{name} holds the ends of intervals of {minutes} min, each of which is taken by its start")
+    return minutes * _MINUTE
 
 
 def _minutes(clock: str) -> int:

@@ -1,8 +1,11 @@
 """A first look at a source: how it was read, why, and which rows would be dropped."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
+
+import pyarrow as pa
 
 from halfmask.data.open_panel import open_panel, open_table
 from halfmask.data.options import ReadOptions
@@ -15,6 +18,8 @@ from halfmask.profiles.show import table_rows
 from halfmask_device.errors import OPTION
 
 _FLAGS = ("register", "wide")
+_BOUNDS = ("duplicates", "low", "high")
+"""Options that say what to do with readings that cannot simply be used."""
 _SETTLING = (
     "decimal",
     "date_format",
@@ -33,14 +38,18 @@ _SETTLING = (
     "tz",
     "sql",
 )
-WIDEST = 12
+WIDTH, CELL = 80, 20
+"""Characters in a line, and in a cell, of the first rows that are shown."""
+NOTES, WAYS = 8, 6
+"""Most notes and ways out that are shown."""
 
 
 @dataclass(frozen=True)
 class FirstLook:
     """What a source contains, as far as it could be read.
 
-    ``problem``   why it cannot be read without further options; ``ways_out`` are such options
+    ``problem``   why it cannot be read without further options
+    ``ways_out``  such options, with which it was read
     ``accounts``  the numbers of rows used and not used, by reason; they add up to ``total``
     """
 
@@ -63,23 +72,16 @@ def first_look(
     A source that is in doubt does not raise an error here.
     """
     raw = open_table(source, options)
-    shown = raw.sample.slice(0, rows)
-    more = shown.num_columns > WIDEST
-    names = (*shown.column_names[:WIDEST], *(["..."] if more else []))
-    cells = tuple(
-        (*(_cell(row[name]) for name in shown.column_names[:WIDEST]), *(["..."] if more else []))
-        for row in shown.to_pylist()
-    )
+    names, cells = _shown(raw.sample.slice(0, rows))
     del raw
+    panel = None
     try:
         panel = open_panel(source, options)
-    except InputError as problem:
-        return FirstLook(names, cells, problem=str(problem), ways_out=ways_out(str(problem), options))
-    try:
         profile = build_profile(panel, period=period, policies=policies)
     except InputError as problem:
-        text = str(problem)
-        return FirstLook(names, cells, panel.guesses, panel.notes, problem=text, ways_out=ways_out(text, options))
+        ways = _working_ways(source, options, policies, period, str(problem))
+        guesses, remarks = (panel.guesses, panel.notes) if panel else ((), ())
+        return FirstLook(names, cells, guesses, remarks, problem=str(problem), ways_out=ways)
     found = quality(profile)
     told = tuple(row for row in table_rows(profile) if row[0] in _TOLD)
     notes = tuple(profile.about["notes"])
@@ -100,8 +102,21 @@ _TOLD = (
 )
 
 
+def _shown(sample: pa.Table) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Return the names and cells of as many columns as fit in a line, and a count of the others."""
+    columns = [[_cell(name), *map(_cell, sample.column(name).to_pylist())] for name in sample.column_names[:WIDTH]]
+    widths = [max(map(len, column)) + 2 for column in columns]
+    fits = sum(total <= WIDTH for total in accumulate(widths))
+    if fits < sample.num_columns:
+        fits = max(1, sum(total <= WIDTH - 12 for total in accumulate(widths)))
+        columns = [*columns[:fits], [f"{sample.num_columns - fits:,} more", *["..."] * sample.num_rows]]
+    names, *cells = zip(*columns, strict=True)
+    return names, tuple(cells)
+
+
 def _cell(value: Any) -> str:
-    return "" if value is None else str(value)
+    text = "" if value is None else str(value)
+    return text if len(text) <= CELL else f"{text[: CELL - 3]}..."
 
 
 def ways_out(message: str, options: ReadOptions) -> tuple[Mapping[str, Any], ...]:
@@ -123,6 +138,24 @@ def ways_out(message: str, options: ReadOptions) -> tuple[Mapping[str, Any], ...
         elif way not in offered and getattr(options, name, None) != way[name]:
             offered.append(way)
     return tuple(offered)
+
+
+def _working_ways(
+    source: Any, options: ReadOptions, policies: Policies, period: str, problem: str, depth: int = 3
+) -> tuple[Mapping[str, Any], ...]:
+    """Return options with which the source can be read: for each that a message offers, those that it needs besides."""
+    found: list[Mapping[str, Any]] = []
+    for way in ways_out(problem, options):
+        said = replace(options, **{name: value for name, value in way.items() if name not in _BOUNDS})
+        kept = replace(policies, **{name: value for name, value in way.items() if name in _BOUNDS})
+        try:
+            build_profile(open_panel(source, said), period=period, policies=kept)
+        except InputError as error:
+            more = _working_ways(source, said, kept, period, str(error), depth - 1) if depth else ()
+            found += [{**each, **way} for each in more[:1] if not each.keys() & way.keys()]
+        else:
+            found.append(way)
+    return tuple(found)
 
 
 def _value(name: str, text: str | None) -> Any:

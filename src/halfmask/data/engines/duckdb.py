@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from functools import cache
+from functools import cache, partial
 from itertools import count
 from typing import Any
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 from halfmask.data.locate import Workplace
 from halfmask.data.panel import Engine, T
 from halfmask.data.source_table import SAMPLE_ROWS, CellPlace, SourceTable
-from halfmask.data.sql import READINGS, literal
+from halfmask.data.sql import READINGS, literal, quote
 from halfmask.errors import HalfmaskError, OptionError, ReadingError, RunError, SourceError
 
 BATCH_ROWS = 131_072
@@ -128,8 +128,16 @@ class DuckDBTable(SourceTable):
         self.sample = self._look()
 
     def _look(self) -> pa.Table:
+        """Return the first rows. Ids of the engine's type UUID become texts, as they are in Arrow."""
         try:
-            return self._query("*", f"LIMIT {SAMPLE_ROWS}").to_arrow_table()
+            found = self._query("*", f"LIMIT {SAMPLE_ROWS}")
+            ids = [name for name, kind in zip(found.columns, found.types, strict=True) if str(kind) == "UUID"]
+            if ids:
+                table, named = self._table, ", filename" if self.files and "filename" not in found.columns else ""
+                texts = ", ".join(f"CAST({quote(name)} AS VARCHAR) AS {quote(name)}" for name in ids)
+                self._table = lambda files: f"(SELECT * REPLACE ({texts}){named} FROM {table(files)})"
+                found = self._query("*" if not named else "* EXCLUDE (filename)", f"LIMIT {SAMPLE_ROWS}")
+            return found.to_arrow_table()
         except FAILURES as error:
             raise self.explain(error) from error
 
@@ -276,7 +284,8 @@ class StreamedTable(DuckDBTable):
     def keep(self, columns: Sequence[str]) -> None:
         if not self._asked:  # a query may need any column
             schema = pa.schema([*map(self._first.schema.field, columns), *self._more])
-            self.stream = Stream(schema, lambda: self._batches(schema))
+            # The connection holds the stream: a stream that held this table would keep the connection open for good.
+            self.stream = Stream(schema, partial(self._batches, schema))
             self.connection.register(STREAMED, self.stream)
 
     def explain(self, error: Exception) -> HalfmaskError:

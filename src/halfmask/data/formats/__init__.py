@@ -30,6 +30,7 @@ AUTO = "auto"
 COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
 """Endings behind the one that names the format, as in ``x.csv.gz``."""
 _HEAD_BYTES = 64
+_MARK = b"\xef\xbb\xbf"
 _PAGES = (b"<?xml", b"<html", b"<!doctype", b"<feed")
 _ABOUT = ("readme", "license", "licence", "notice", "changelog", "metadata", "manifest", "schema", "notes", "about")
 """How the names of files begin that describe readings and hold none."""
@@ -192,12 +193,12 @@ def format_of(file: str) -> Format:
         raise SourceError(
             f"{file}: {error.strerror or error}; check the file's permissions", kind="path", place=file
         ) from error
-    if head.lstrip().lower().startswith(_PAGES):
+    shown = next((each for each in formats().values() if each.sniff(file, head)), None)
+    if shown is None and head.lstrip(_MARK).lstrip().lower().startswith(_PAGES):
         raise SourceError(
             f"{file}: a page of XML or HTML, not a table; what asks for a login often sends one instead of the file: "
             "fetch the export again, as CSV",
             kind="page",
             place=file,
         )
-    shown = (each for each in formats().values() if each.sniff(file, head))
-    return next(shown, None) or by_extension(file) or formats()["csv"]
+    return shown or by_extension(file) or formats()["csv"]

@@ -7,13 +7,17 @@ import pyarrow as pa
 from halfmask.data.column_types import is_time
 from halfmask.data.engines.duckdb import DuckDBTable
 from halfmask.data.formats import Format, OpenRequest, by_extension
-from halfmask.data.sql import file_list, quote
+from halfmask.data.sql import file_list, literal, quote
 from halfmask.data.times import counts_from_1970
 
 From = Callable[[Sequence[str]], str]
 """The FROM clause of some files."""
 ROW = "json"
 """The name of a column of objects or lists that are rows; DuckDB gives it to those of the outermost list."""
+ENVELOPE = frozenset(("id", "type", "success"))
+"""Fields around an answer of a web socket."""
+ENTITY = "entity"
+"""The name of a column with the names of lists that were fields of one object."""
 PAGE = frozenset(("count", "next", "previous", "page", "pages", "per_page", "total", "limit", "offset", "statement_id"))
 """Fields of a page of a web interface that describe the page, not its readings."""
 
@@ -67,12 +71,19 @@ def _inner(raw: DuckDBTable) -> tuple[str, str] | None:
     rows = [field for field in cells if field.name == ROW or _is_number(field.type.value_type)]
     if objects:
         one = quote(objects[0])
+        if {field.name for field in fields} >= ENVELOPE:
+            return f"unnest({one})", ""
         return f"* EXCLUDE ({one}), unnest({one})" if len(fields) > 1 else f"unnest({one})", ""
+    if (len(lists) > 1 or (lists and "." in lists[0].name)) and len({_names(f.type.value_type) for f in lists}) == 1:
+        # Lists that are named by what they are of, such as sensor.energy: each becomes an entity with its rows.
+        of = ", ".join(f"{{'{ENTITY}': {literal(f.name)}, '{ROW}': {quote(f.name)}}}" for f in lists)
+        rest = "".join(f"{quote(field.name)}, " for field in fields if field not in lists)
+        return f"{rest}unnest([{of}]) AS {ROW}", ""
     if len(lists) == 1:
         page = [field.name for field in fields if field.name in PAGE]
         left_out = ", ".join(map(quote, [lists[0].name, *page, *(each.name for each in cells)]))
         rest = "" if len(fields) == 1 + len(page) + len(cells) else f"* EXCLUDE ({left_out}), "
-        return f"{rest}unnest({quote(lists[0].name)}) AS {ROW}", f"readings are in the list {lists[0].name}"
+        return f"{rest}unnest({_filled(lists[0])}) AS {ROW}", f"readings are in the list {lists[0].name}"
     if not lists and len(rows) == 1 and (names := _cell_names(raw.sample.column(rows[0].name))):
         column = quote(rows[0].name)
         # Cells of several types come as they stand in the file, with the quotes around texts.
@@ -81,6 +92,24 @@ def _inner(raw: DuckDBTable) -> tuple[str, str] | None:
         rest = f"* EXCLUDE ({column}), " if len(fields) > 1 else ""
         return rest + ", ".join(each), ""
     return None
+
+
+def _filled(rows: pa.Field) -> str:
+    """Return the list; states of one entity whose name and unit only the first state has get them too."""
+    column, fields = quote(rows.name), _names(rows.type.value_type)
+    if not {"entity_id", "state"} <= set(fields):
+        return column
+    known = ", ".join(
+        f"{quote(name)} := coalesce(x.{quote(name)}, {column}[1].{quote(name)})"
+        for name in ("entity_id", "attributes")
+        if name in fields
+    )
+    return f"list_transform({column}, lambda x: struct_update(x, {known}))"
+
+
+def _names(row: pa.DataType) -> tuple[str, ...]:
+    """Return the names of the fields of objects; the type in words of anything else."""
+    return tuple(field.name for field in row) if pa.types.is_struct(row) else (str(row),)
 
 
 def _cell_names(column: pa.ChunkedArray) -> list[str]:
