@@ -75,6 +75,16 @@ def read_membership(plain: str) -> Membership:
     return Membership(**(row | {"past": tuple(row["past"])}))
 
 
+def check_group(terms: CampaignTerms, group: str | None) -> None:
+    """Raise OptionError unless the group is one of the campaign's, or the campaign has none and none is named."""
+    if terms.groups and group not in terms.groups:
+        raise OptionError(
+            f"name a `group` of the campaign: {', '.join(terms.groups[:20])}", kind="group", field="group"
+        )
+    if group is not None and not terms.groups:
+        raise OptionError("this campaign has no groups: leave `group` out", kind="group")
+
+
 def levels(terms: CampaignTerms) -> dict[str, list[str]]:
     """Return for each setting id of a campaign's menu its name, the setting and the reward per report.
 

@@ -117,6 +117,7 @@ class CampaignTerms:
     ``begins``, ``ends``   instants; not part of the terms
     ``release``            whether devices mask each "reading" or the "total" of each period
     ``readings_expected``  number of readings that a device has in a period; None if it is not stated
+    ``groups``             groups that get totals of their own; a producer is in one of them
     ``offer``              the whole offer as it was read
 
     Its `terms` cannot change for producers who joined; a device pins their hash, `terms_hash`.
@@ -135,6 +136,7 @@ class CampaignTerms:
     ends: int
     release: str = READING
     readings_expected: int | None = None
+    groups: tuple[str, ...] = ()
     offer: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -163,7 +165,7 @@ class CampaignTerms:
         _check_split(body, [text for text in menu.values() if is_split(text)], lattice)
         return cls(
             lattice, menu, **words, least_producers=least, keep_reports=keep, live=live, begins=begins, ends=ends,
-            release=release, readings_expected=expected, offer=body,
+            release=release, readings_expected=expected, groups=_groups(body), offer=body,
         )  # fmt: skip
 
     @cached_property
@@ -181,9 +183,11 @@ class CampaignTerms:
         lattice = {"step": self.lattice.step, "low": self.lattice.low, "high": self.lattice.high}
         totals = {"release": self.release, "readings_expected": self.readings_expected}
         split = {"split": {name: self.offer["split"].get(name) for name in SPLIT_FIELDS}} if self.split_id else {}
+        groups = {"groups": list(self.groups)} if self.groups else {}
         return (
             split
             | signed
+            | groups
             | (totals if self.release == TOTAL else {})
             | {
                 "keep_reports": self.keep_reports,
@@ -252,6 +256,13 @@ def _release(body: Mapping[str, Any]) -> tuple[str, int | None]:
     if expected is None and release == TOTAL:
         raise MessageError("readings_expected", "is missing: say how many readings a device has in a period, like 48")
     return release, expected
+
+
+def _groups(body: Mapping[str, Any]) -> tuple[str, ...]:
+    found = body.get("groups") or []
+    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+        raise MessageError("groups", "is not a list of names")
+    return tuple(found)
 
 
 def _menu(plain: object, lattice: Lattice, release: str) -> dict[str, str]:

@@ -27,6 +27,7 @@ from halfmask_device.lattice import Value
 from halfmask_device.level_epsilon import CampaignLevel
 from halfmask_device.membership import (
     Membership,
+    check_group,
     earlier_joins,
     find_campaign,
     levels,
@@ -84,8 +85,9 @@ class Sharer:
         setting: str | None = None,
         invitation: str | None = None,
         consent: Consent = ALONE,
+        group: str | None = None,
     ) -> Membership:
-        """Join a campaign of a service with one of its settings.
+        """Join a campaign of a service with one of its settings, and in one of its groups if it has any.
 
         ``campaign`` may be omitted if the service has only one.
         """
@@ -102,12 +104,14 @@ class Sharer:
         if setting is None or setting not in terms.menu:
             menu = ", ".join(f"{id} ({'; '.join(words)})" for id, words in levels(terms).items())
             raise OptionError(f"name a `setting` of the campaign's menu: {menu}", kind="setting")
+        check_group(terms, group)
         if setting == terms.split_id:
             check_services(service.address, found, self._service)
         self.withdraw_shares(id)
         budget = self._agreed(service, found, setting, consent)
         can_begin(self._folder)
         body = {"setting": setting} | ({"invitation": invitation} if invitation else {})
+        body |= {"group": group} if group is not None else {}
         joined = ask_to_join(self._folder, service, f"/v1/campaigns/{id}/producers", body)
         ticket = ticket_of(joined, service.address) if setting == terms.split_id else ""
         member = self._enter(service, found, str(joined["producer"]), setting, str(joined["token"]), budget, ticket)

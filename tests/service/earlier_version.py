@@ -19,6 +19,7 @@ def back_to_0_2(engine: Engine) -> None:
         for name in LATER:
             connection.execute(text(f"DROP TABLE {name}"))
         connection.execute(text("ALTER TABLE tokens DROP COLUMN replaces"))
+        connection.execute(text("ALTER TABLE producers DROP COLUMN group_name"))
         op = Operations(MigrationContext.configure(connection))
         op.drop_index("entries_by_name", "entries")
         for name in ("campaign", "producer"):

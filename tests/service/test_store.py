@@ -181,8 +181,8 @@ def test_tokens_invitations_and_rewards(store: Store) -> None:
         tx.add_entries([EntryRow("e1", campaign, one, 5, "p", 1), EntryRow("e2", campaign, one, -5, "p", 2, "e1")])
     with store.reading() as tx:
         found = tx.identities(["a" * 64, "b" * 64, "c" * 64])
-        assert found["a" * 64] == ("producer", one, campaign, 77, None, None, None)
-        assert found["b" * 64] == ("consumer", 9, None, None, 50, 60, None)
+        assert found["a" * 64] == ("producer", one, campaign, 77, None, None, None, None)
+        assert found["b" * 64] == ("consumer", 9, None, None, 50, 60, None, None)
         assert len(found) == 2
         assert tx.schedule(campaign) == [(-FAR, {"A": 2}), (5, {"A": 3})]
         assert tx.producer(one).left == 77

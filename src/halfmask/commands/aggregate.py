@@ -54,7 +54,7 @@ class AggregateOptions(MayWrite, OnEngine):
 
 @command(AggregateOptions, group="Share: service")
 def aggregate(options: AggregateOptions) -> "LakeCells":
-    """Count reports and producers and add up values, per campaign, period and setting, as the service does."""
+    """Count reports and producers and add up values as the service does: per campaign, period, setting and group."""
     import narwhals as nw
 
     from halfmask.service.lake import cells_of, files
@@ -66,10 +66,11 @@ def aggregate(options: AggregateOptions) -> "LakeCells":
         import duckdb
 
         with duckdb.connect() as connection:
-            return cells_of(nw.from_native(connection.read_parquet(paths)).lazy())
+            return cells_of(nw.from_native(connection.read_parquet(paths, union_by_name=True)).lazy())
     from halfmask.data.engines.spark import session
 
-    return cells_of(nw.from_native(session(options.master, None, None).read.parquet(*paths)).lazy())
+    reader = session(options.master, None, None).read.option("mergeSchema", "true")
+    return cells_of(nw.from_native(reader.parquet(*paths)).lazy())
 
 
 def _streamed(options: AggregateOptions, folder: Path) -> "LakeCells":

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from halfmask.commands._campaign_posting import ConsumerAccess, post_campaign
-from halfmask.commands._options import AnyMenu, AnyPath, Flag, Numbers, Whole, WholeIfAny, command
+from halfmask.commands._options import AnyMenu, AnyPath, Flag, Numbers, Several, Whole, WholeIfAny, command
 from halfmask.commands._printing import note, print_rows
 from halfmask.commands._shared_options import MayWrite, menu_of
 from halfmask.errors import OptionError
@@ -28,7 +28,7 @@ KINDS = {"15m": "quarter_hour", "30m": "half_hour"}
 """Names of a campaign's periods that are spelled differently in an offer."""
 OPTION_OF = {
     "begins": "begin", "ends": "end", "lattice": "high", "readings_expected": "readings", "every_minutes": "every",
-    "grace_minutes": "grace", "join": "invitation", "keep_reports": "keep",
+    "grace_minutes": "grace", "groups": "group", "join": "invitation", "keep_reports": "keep",
 }  # fmt: skip
 """The option that sets a field of a campaign, if it has another name."""
 
@@ -76,6 +76,8 @@ class CampaignOptions(MayWrite):
         The most that the campaign pays in all, in the same parts.
     most_per_period
         The most that one producer earns in a period.
+    group
+        A group that gets a total too, such as a feeder or a tariff; may be repeated. Each producer names one.
     invitation
         Take only producers with an invitation.
     keep
@@ -113,6 +115,7 @@ class CampaignOptions(MayWrite):
     currency: str = "EUR/1000"
     budget: WholeIfAny = None
     most_per_period: WholeIfAny = None
+    group: Annotated[tuple[str, ...], Several] = ()
     invitation: Flag = False
     keep: Flag = False
     live: Flag = False
@@ -224,6 +227,7 @@ def _plain(options: CampaignOptions, menu: "Menu") -> dict[str, Any]:
         "readings_expected": options.readings or readings,
         "every_minutes": options.every,
         "least_producers": options.least_producers,
+        **({"groups": list(options.group)} if options.group else {}),
         "join": "invitation" if options.invitation else "open",
         "keep_reports": "always" if options.keep else "until_closed",
         "live": options.live,
@@ -385,6 +389,11 @@ def _warned(terms: CampaignTerms) -> list[str]:
         found.append(
             f"level {terms.split_id} holds against everyone but this service and {terms.offer['split']['helper']} "
             "together: they must not be run by one hand"
+        )
+    if terms.groups:
+        found.append(
+            f"{len(terms.groups)} groups get a total too, if they have {terms.least_producers} producers or more; the "
+            "smallest of the others are withheld with those that have fewer, so that no difference reveals them"
         )
     if terms.live:
         found.append("open periods are shown too, and producers are told")

@@ -28,6 +28,8 @@ class Join(OfDevice):
         The campaign's id; not needed if the service has one campaign.
     setting
         The id of the menu's setting to share by.
+    group
+        The group of the campaign to be counted in, for campaigns that have groups. It does not change later.
     invitation
         An invitation, for campaigns that are not open to all.
     readmitted
@@ -43,6 +45,7 @@ class Join(OfDevice):
     url: str = field(kw_only=False)
     campaign: str | None = None
     setting: str | None = None
+    group: str | None = None
     invitation: str | None = None
     readmitted: Flag = False
     also: Flag = False
@@ -61,7 +64,9 @@ def join(options: Join) -> Membership:
         if not token:
             raise OptionError("`readmitted` needs the new token: set HALFMASK_TOKEN to it", kind="token")
         return Sharer(options.state).adopt(options.url, options.campaign, token, consent)
-    return Sharer(options.state).join(options.url, options.campaign, options.setting, options.invitation, consent)
+    return Sharer(options.state).join(
+        options.url, options.campaign, options.setting, options.invitation, consent, options.group
+    )
 
 
 def _asked(options: Join) -> Membership:
@@ -110,6 +115,8 @@ def main(options: Join) -> None:
         note(words)
     if offer.get("keep_reports") == "always":
         note("the service keeps masked reports after their period is closed")
+    if terms.groups:
+        note(f"totals are published of {len(terms.groups)} groups too; you are counted in {options.group}")
     if offer.get("live"):
         note(
             "the campaign is live: aggregates are shown while a period is open, and the closed one may differ from the "

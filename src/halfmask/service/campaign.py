@@ -93,10 +93,12 @@ DEFAULTS: dict[str, Any] = {
     "live": False,
     "clock_skew_minutes": 5,
     "every_minutes": None,
+    "groups": [],
     "most_per_period": None,
     "split": None,
 }
 REQUIRED = ("name", "purpose", "unit", "lattice", "begins", "ends", "menu")
+MOST_GROUPS, LONGEST_GROUP = 1000, 64
 JOIN = ("open", "invitation")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _ID = re.compile(r"[A-Za-z0-9_.-]{1,32}", re.ASCII)
@@ -178,6 +180,11 @@ class Campaign:
     def least(self) -> int:
         return int(self.terms["least_producers"])
 
+    @cached_property
+    def groups(self) -> tuple[str, ...]:
+        """Return the groups of which each producer names one; none if the campaign has no groups."""
+        return tuple(self.terms.get("groups", ()))
+
     @property
     def keeps(self) -> bool:
         """Return whether reports are kept after their period has closed."""
@@ -234,6 +241,7 @@ def check_campaign(plain: Any) -> dict[str, Any]:
     ids = _check_menu(_as_devices_read_it(terms))
     if terms["release"] == TOTAL:
         _check_totals(terms)
+    _check_groups(terms)
     if isinstance(made := plain["menu"].get("provenance"), dict) and "own" in made:
         raise unfit("menu", "menu holds figures that were computed from readings: offer the published menu")
     terms["split"] = _check_split(terms["split"], int(terms["grace_minutes"] or 0))
@@ -303,6 +311,23 @@ def _check_times(terms: dict[str, Any]) -> None:
     span = Calendar(terms["period"], terms["time_zone"]).span_of(begins)
     if (ends - begins) // min(span.ends - span.begins, DAY * 20) > MOST_PERIODS:
         raise unfit("period", f"the campaign would have more than {MOST_PERIODS} periods: take a longer one")
+
+
+def _check_groups(terms: dict[str, Any]) -> None:
+    """Refuse groups that are not distinct names. Refuse them in live campaigns too.
+
+    A look at an open period is of all groups. Together with the groups of the closed period it could show fewer
+    producers than the least cohort.
+    """
+    groups = terms["groups"]
+    if not isinstance(groups, list) or len(groups) > MOST_GROUPS:
+        raise unfit("groups", f"groups must be a list of at most {MOST_GROUPS:,} names")
+    for name in groups:
+        check_text(name, "groups", LONGEST_GROUP)
+    if len({name.strip() for name in groups}) != len(groups) or any(name != name.strip() for name in groups):
+        raise unfit("groups", "groups must differ, and not begin or end with a space")
+    if groups and terms["live"]:
+        raise unfit("groups", "a live campaign has no groups: looks at open periods would reveal withheld ones")
 
 
 def _check_totals(terms: dict[str, Any]) -> None:

@@ -161,14 +161,37 @@ def periods(tx: Transaction, campaign: Campaign, spans: list[Span]) -> list[Plai
             entries.append(snapshots[span.key].entry)
         else:
             why = f"fewer than {campaign.least} producers" if campaign.live else "open"
-            entries.append(withheld_entry(span.key, "open", why))
+            nothing = {"groups": None} if campaign.groups else {}
+            entries.append(withheld_entry(span.key, "open", why) | nothing)
     return entries
 
 
-def with_smoothed(tx: Transaction, campaign: Campaign, spans: Sequence[Span], entries: Sequence[Plain]) -> list[Plain]:
+def with_smoothed(
+    tx: Transaction, campaign: Campaign, spans: Sequence[Span], entries: Sequence[Plain], group: str | None = None
+) -> list[Plain]:
     """Return the entries with the best estimates of closed periods' sums as ``smoothed``.
 
-    It is None for all other periods; of very many periods only the latest get an estimate.
+    If a group is named, the entries keep that group alone, and it gets an estimate too: one takes some time to compute.
+    """
+    found = _smoothed(tx, campaign, spans, entries)
+    if group is None:
+        return [entry | {"smoothed": found.get(entry["period"])} for entry in entries]
+    of_group = [(entry["groups"] or {}).get(group) for entry in entries]
+    sums = _smoothed(tx, campaign, spans, [each for each in of_group if each], group)
+    return [
+        entry
+        | {"smoothed": found.get(entry["period"])}
+        | {"groups": own and {group: own | {"smoothed": sums.get(entry["period"])}}}
+        for entry, own in zip(entries, of_group, strict=True)
+    ]
+
+
+def _smoothed(
+    tx: Transaction, campaign: Campaign, spans: Sequence[Span], entries: Sequence[Plain], group: str | None = None
+) -> dict[str, Plain]:
+    """Return the best estimates of closed periods' sums by period, of all producers or of a group.
+
+    Of very many periods only the latest get an estimate.
     """
     from halfmask.service import smoothing  # a service starts without it
 
@@ -182,13 +205,13 @@ def with_smoothed(tx: Transaction, campaign: Campaign, spans: Sequence[Span], en
         origin = spans[0].begins - length * numbers[spans[0].key]
         first, last = asked[0].start - smoothing.MARGIN, asked[-1].stop + smoothing.MARGIN
         rows = tx.closed(campaign.key, origin + (first - 2) * length, origin + (last + 2) * length).values()
-        placed = ((calendar.number_of(Span(row.period, row.begins, row.begins)), row.entry) for row in rows)
+        shared = ((row, row.entry if group is None else (row.entry["groups"] or {}).get(group)) for row in rows)
+        placed = (
+            (calendar.number_of(Span(row.period, row.begins, row.begins)), entry) for row, entry in shared if entry
+        )
         near = {number: each for number, entry in placed if (each := smoothing.known(number, entry)) is not None}
         found = smoothing.best_sums(near, smoothing.SEASONS[calendar.kind], asked)
-    return [
-        entry | {"smoothed": found.get(numbers[entry["period"]]) if entry["period"] in shown else None}
-        for entry in entries
-    ]
+    return {key: found[numbers[key]] for key in shown if numbers[key] in found}
 
 
 def closed_of(tx: Transaction, campaign: Campaign, spans: list[Span]) -> dict[str, ClosedRow]:

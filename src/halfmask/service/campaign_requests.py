@@ -129,9 +129,11 @@ def list_periods(call: Call) -> Plain:
     """List the periods that have begun. Those past their deadline were closed before (see `Service.due`)."""
     campaign = call.own_campaign()
     query = call.request.query
-    question = parse_question(query)
+    question, group = parse_question(query), query.get("group") or None
+    if group is not None and group not in campaign.groups:
+        raise unfit("group", "group must be one of the campaign's groups")
     spans, after = _page(chosen(campaign, call.now, query.get("from") or None, query.get("to") or None), query)
-    entries = with_smoothed(call.tx, campaign, spans, periods(call.tx, campaign, spans))
+    entries = with_smoothed(call.tx, campaign, spans, periods(call.tx, campaign, spans), group)
     if question is not None:
         cells = closed_of(call.tx, campaign, spans)
         entries = [question.answer(campaign, entry, cells.get(entry["period"])) for entry in entries]

@@ -1,4 +1,4 @@
-"""Cells of a period, one per setting: counting, merging, storing, and checking those that another node sends.
+"""Cells of a period, one per setting, or per setting and group: counting, merging, storing, and checking.
 
 A cell holds the number of reports, the number of producers, the sum and the sum of squares, in steps.
 """
@@ -27,6 +27,16 @@ def merge(parts: Iterable[Mapping[str, Cell]]) -> Cells:
         for setting, cell in part.items():
             total[setting] = total.get(setting, Cell()).merge(cell)
     return {setting: total[setting] for setting in sorted(total) if any(total[setting])}
+
+
+def cell_name(setting: str, group: str | None) -> str:
+    """Return the name of the cell of a setting in a group. Ids of settings have no slash; groups may."""
+    return setting if group is None else f"{setting}/{group}"
+
+
+def by_setting(cells: Cells) -> Cells:
+    """Return the cells of settings, added over groups."""
+    return merge({name.partition("/")[0]: cell} for name, cell in cells.items())
 
 
 def negated(cells: Mapping[str, Cell]) -> Cells:
@@ -87,9 +97,12 @@ def read(stored: Mapping[str, Mapping[str, int]]) -> Cells:
 
 def check_cells(value: Any, campaign: "Campaign") -> Cells:
     """Return the cells that a node sent. Refuse cells that no plausible reports could have."""
-    if not isinstance(value, dict) or value.keys() - campaign.noises.keys():
-        raise unfit("periods", "the cells of a period must be an object from the menu's ids to cells")
-    cells = {setting: _check_cell(each, campaign.plausible[setting]) for setting, each in sorted(value.items())}
+    groups = campaign.groups or (None,)
+    names = {cell_name(setting, group): setting for setting in campaign.noises for group in groups}
+    if not isinstance(value, dict) or value.keys() - names.keys():
+        message = "the cells of a period must be an object from the menu's ids to cells; with groups, from ID/GROUP"
+        raise unfit("periods", message)
+    cells = {name: _check_cell(each, campaign.plausible[names[name]]) for name, each in sorted(value.items())}
     if campaign.totals and any(cell.reports != cell.producers for cell in cells.values()):
         raise unfit("periods", "a producer has one total in a period: reports and producers must be the same")
     return cells

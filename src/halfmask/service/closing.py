@@ -18,7 +18,7 @@ from halfmask.service.background_tasks import BackgroundTask, repeated
 from halfmask.service.campaign import Campaign
 from halfmask.service.campaign_periods import note, others, own_cells
 from halfmask.service.cells import merge, plain_cells, read
-from halfmask.service.estimates import period_entry
+from halfmask.service.groups import grouped_entry
 from halfmask.service.refusal import Refusal, not_found
 from halfmask.service.service import Service, Writer
 from halfmask.service.split.leading import start_closing
@@ -45,7 +45,7 @@ MOST_DELETED = 2000
 
 def closing_groups(campaign: Campaign, spans: Sequence[Span]) -> Iterator[Sequence[Span]]:
     """Yield the periods in groups to close together, so small that reports need not wait."""
-    size = max(1, min(MOST_PERIODS, MOST_CELLS // len(campaign.noises)))
+    size = max(1, min(MOST_PERIODS, MOST_CELLS // (len(campaign.noises) * max(1, len(campaign.groups)))))
     for start in range(0, len(spans), size):
         yield spans[start : start + size]
 
@@ -106,7 +106,7 @@ def _entries(tx: Transaction, campaign: Campaign, rows: Sequence[ClosedRow]) -> 
     """Return what the consumer will see of closed periods, without those that must wait."""
     found: dict[str, Plain] = {}
     for row in rows:
-        entry = period_entry(campaign, row.period, "closed", read(row.cells))
+        entry = grouped_entry(campaign, row.period, read(row.cells))
         for detail in DETAILS:
             more = detail(tx, campaign, row)
             if more is None:

@@ -18,7 +18,7 @@ from functools import lru_cache
 
 from halfmask.mergeable import merged
 from halfmask.service.campaign import Campaign, LatticeNoise, cell_width
-from halfmask.service.cells import Cells, read
+from halfmask.service.cells import Cells, by_setting, read
 from halfmask.service.refusal import unfit
 from halfmask.service.storage.period_rows import ClosedRow
 from halfmask.service.storage.tables import Plain
@@ -136,9 +136,10 @@ def _variance(campaign: Campaign, cells: Cells, total: Cell, noise: float, apart
 def each_shown(campaign: Campaign, cells: Cells) -> bool:
     """Return whether values that depend on single settings may be shown.
 
-    They may if every setting has at least the least cohort of producers.
+    They may if every setting has at least the least cohort of producers. In a campaign with groups they are not:
+    values of settings and of groups together can reveal a few producers of one setting in one group.
     """
-    return all(cell.producers >= campaign.least for cell in cells.values())
+    return not campaign.groups and all(cell.producers >= campaign.least for cell in cells.values())
 
 
 MOST_PEOPLE = 10**12
@@ -165,7 +166,7 @@ class PeriodQuestion:
     def answer(self, campaign: Campaign, entry: Plain, row: ClosedRow | None) -> Plain:
         """Return the period with the additional estimates, which are null if the period is withheld or open."""
         shown = row is not None and entry["withheld"] is None
-        cells = read(row.cells) if row is not None and shown else None
+        cells = by_setting(read(row.cells)) if row is not None and shown else None
         more: Plain = {}
         if self.population is not None:
             more["population"] = population_sum(entry, self.population) if cells else None

@@ -24,7 +24,7 @@ from halfmask_device.protocol import Cell
 SCHEMA = pa.schema(
     [
         *(("campaign", pa.string()), ("period", pa.string()), ("node", pa.string()), ("producer", pa.int64())),
-        *(("time", pa.int64()), ("steps", pa.int64()), ("setting", pa.string())),
+        *(("time", pa.int64()), ("steps", pa.int64()), ("setting", pa.string()), ("group_name", pa.string())),
     ]
 )
 KEYS = ("campaign", "period", "setting")
@@ -51,6 +51,7 @@ def cells_of(frame: nw.LazyFrame[Any]) -> LakeCells:
     A producer counts once, under the setting of its first report of the period. Raise a SourceError if sums of squares
     could exceed 64 bits.
     """
+    frame = _with_cell_names(frame)
     size = frame.select(nw.col("steps").abs().max().alias("largest"), nw.len().alias("rows")).collect("pyarrow")
     largest, rows = (size[name].to_list()[0] for name in ("largest", "rows"))
     if not rows:
@@ -74,6 +75,15 @@ def cells_of(frame: nw.LazyFrame[Any]) -> LakeCells:
         cell = Cell(*(int(row[name] or 0) for name in Cell._fields))
         cells.setdefault((row["campaign"], row["period"]), {})[row["setting"]] = cell
     return cells
+
+
+def _with_cell_names(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+    """Name cells in ``setting`` as the service does: files of campaigns without groups may lack the group's column."""
+    if "group_name" not in frame.collect_schema().names():
+        return frame
+    group = nw.col("group_name")
+    named = nw.concat_str(nw.col("setting"), group, separator="/")
+    return frame.with_columns(nw.when(group.is_null()).then(nw.col("setting")).otherwise(named).alias("setting"))
 
 
 def add(parts: list[LakeCells]) -> LakeCells:

@@ -1,7 +1,7 @@
 """Writing closed periods to a lake of reports (see `lake`), as long as the service runs."""
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -32,12 +32,13 @@ def fill(service: Service, folder: Path, node: str) -> int:
             for key in sorted(tx.closed_keys(campaign.key)):
                 path, span = folder / campaign.public / key / f"{node}.parquet", campaign.span(key)
                 if span is not None and not path.exists():
-                    _write(path, campaign, key, node, tx.reports_in(campaign.bucket(span)))
+                    groups = tx.groups_of(campaign.key) if campaign.groups else {}
+                    _write(path, campaign, key, node, tx.reports_in(campaign.bucket(span)), groups)
                     written += 1
     return written
 
 
-def _write(path: Path, campaign: Campaign, key: str, node: str, rows: Iterator[Any]) -> None:
+def _write(path: Path, campaign: Campaign, key: str, node: str, rows: Iterator[Any], groups: Mapping[int, str]) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with whole_file(path, mode=0o600) as temporary, pq.ParquetWriter(temporary, SCHEMA, compression="zstd") as file:
         while held := list(islice(rows, ROWS)):
@@ -49,6 +50,7 @@ def _write(path: Path, campaign: Campaign, key: str, node: str, rows: Iterator[A
                 "time": [row.time for row in held],
                 "steps": [row.steps for row in held],
                 "setting": [row.setting for row in held],
+                "group_name": [groups.get(row.producer) for row in held],
             }
             file.write_table(pa.table(columns, SCHEMA))
 

@@ -5,7 +5,8 @@ from typing import Any
 from halfmask.service import snapshots
 from halfmask.service.campaign import Campaign, check_text, check_whole
 from halfmask.service.campaign_periods import shut
-from halfmask.service.cells import count_reports, negated
+from halfmask.service.cells import cell_name, count_reports, negated
+from halfmask.service.groups import choose_group
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
 from halfmask.service.report_decisions import take_back
 from halfmask.service.request import Call, digest, new_name
@@ -69,7 +70,7 @@ def invite(call: Call) -> Plain:
 def join(call: Call) -> Plain:
     """Add a producer under a new pseudonym. An invitation that is sent is used up, even if joining is open."""
     campaign, body = call.campaign(), call.body()
-    setting = _setting(campaign, body)
+    setting, group = _setting(campaign, body), choose_group(campaign, body.get("group"))
     if call.now >= campaign.ends + campaign.grace:
         raise Refusal(409, "ended", "this campaign has ended, and its last period is closed: nothing can be reported")
     ready(call.tx, campaign)
@@ -79,7 +80,7 @@ def join(call: Call) -> Plain:
     if invitation is not None and not isinstance(invitation, str):
         raise unfit("invitation", "an invitation is text")
     public = new_name()
-    key = call.tx.add_producer(public, campaign.key, setting, call.now)
+    key = call.tx.add_producer(public, campaign.key, setting, call.now, group)
     if isinstance(invitation, str) and not call.tx.use_invitation(campaign.key, digest(invitation), key):
         raise Refusal(403, "invitation_unknown", "this invitation is unknown, or was used before", "invitation")
     # last: joins without an invitation must not use up those of the invited
@@ -123,7 +124,9 @@ def withdraw(tx: Transaction, campaign: Campaign, span: Span, producer: int) -> 
     """Withdraw a producer's reports of an open period. Return how many. The campaign must be locked."""
     rows = tx.withdraw(campaign.bucket(span), producer)
     if rows:
-        tx.add_to_cells(campaign.key, span.key, negated(count_reports(rows)))
+        group = tx.producer(producer).group
+        gone = {cell_name(setting, group): cell for setting, cell in count_reports(rows).items()}
+        tx.add_to_cells(campaign.key, span.key, negated(gone))
         if campaign.live:
             snapshots.withdrew(tx, campaign, span, producer)
     return len(rows)
@@ -136,6 +139,7 @@ def _state(call: Call, producer: ProducerRow) -> Plain:
         "producer": producer.public,
         "campaign": campaign.public,
         "setting": producer.setting,
+        **({"group": producer.group} if campaign.groups else {}),
         "state": "joined" if producer.left is None else "left",
         "joined": instant_text(producer.joined),
         "left": None if producer.left is None else instant_text(producer.left),

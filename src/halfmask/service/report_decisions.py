@@ -9,7 +9,7 @@ from functools import lru_cache
 from halfmask.service import snapshots
 from halfmask.service.campaign import Campaign
 from halfmask.service.campaign_periods import shut
-from halfmask.service.cells import added_cells
+from halfmask.service.cells import added_cells, cell_name
 from halfmask.service.refusal import Refusal, forbidden, unauthenticated
 from halfmask.service.split.leader_intake import LeaderIntake
 from halfmask.service.storage.campaign_rows import EntryRow
@@ -145,12 +145,15 @@ class _Batch:
         self.standing: dict[int, dict[Instant, tuple[Value, str, int]]] = {}
         self.split = LeaderIntake.of(tx, campaign)
         self.earned: list[tuple[int, int, str, Instant]] = []
+        self.groups: dict[int, str | None] = {}
+        """The group of each producer who posts."""
         self.cap: int | None = campaign.terms.get("most_per_period")
         self.had: dict[tuple[int, str], int] = {}
         """What producers earn in periods, if there is a cap."""
 
     def decide(self, posts: Sequence[Asked]) -> list[Results]:
         seen = [self._first(post) for _, post, _ in posts]
+        self.groups = {who.subject: who.group for _, _, who in posts}
         for key in shut(self.tx, self.campaign, [each.span for each in self.periods.values()]):
             self.periods[key].closed = True
         for (_, post, who), found in zip(posts, seen, strict=True):
@@ -293,7 +296,11 @@ class _Batch:
         """Store accepted reports of a period and add them to its cells."""
         tx, campaign, bucket = self.tx, self.campaign, self.campaign.bucket(period.span)
         first = tx.first_reports(bucket, sorted({row[0] for row in period.rows}))
-        if not tx.add_to_cells(campaign.key, period.span.key, added_cells(period.rows, first)):
+        rows = period.rows
+        if campaign.groups:
+            rows = [(*row[:3], cell_name(row[3], self.groups[row[0]]), row[4]) for row in rows]
+            first = {each: (time, cell_name(of, self.groups[each])) for each, (time, of) in first.items()}
+        if not tx.add_to_cells(campaign.key, period.span.key, added_cells(rows, first)):
             tx.make_room(*campaign.room(period.span))
         tx.add_reports(bucket, period.rows)
 

@@ -162,7 +162,7 @@ ROUTES: tuple[Route, ...] = (
         "/v1/campaigns/{c}/periods",
         ("consumer",),
         campaigns.list_periods,
-        query=("from", "to", "limit", "population", "weighted"),
+        query=("from", "to", "limit", "population", "weighted", "group"),
     ),
     Route(
         "POST",

@@ -41,6 +41,7 @@ producers = table(
     text("setting", 32),
     whole("joined"),
     whole("left_at", null=True),
+    Column("group_name", String(64), nullable=True),
     Index("producers_of", "campaign"),
 )
 nodes = table(
@@ -54,6 +55,7 @@ class Identity(NamedTuple):
 
     ``campaign``  that of a producer or node
     ``left``      when a producer left
+    ``group``     that of a producer in a campaign with groups
     ``replaces``  the hash of the token that is valid until this one is used
     """
 
@@ -64,6 +66,7 @@ class Identity(NamedTuple):
     expires: Instant | None
     revoked: Instant | None
     replaces: str | None = None
+    group: str | None = None
 
 
 class ProducerRow(NamedTuple):
@@ -73,6 +76,7 @@ class ProducerRow(NamedTuple):
     setting: str
     joined: Instant
     left: Instant | None
+    group: str | None = None
 
 
 class IdentityStatements(Statements):
@@ -116,13 +120,20 @@ class IdentityStatements(Statements):
         where = (c.hash == hash, c.campaign == campaign, c.producer.is_(None))
         return bool(self._do(update(invitations).where(*where).values(producer=producer)).rowcount == 1)
 
-    def add_producer(self, public: str, campaign: int, setting: str, now: Instant) -> int:
-        row = {"public": public, "campaign": campaign, "setting": setting, "joined": now, "left_at": None}
+    def add_producer(self, public: str, campaign: int, setting: str, now: Instant, group: str | None = None) -> int:
+        row = {
+            "public": public,
+            "campaign": campaign,
+            "setting": setting,
+            "joined": now,
+            "left_at": None,
+            "group_name": group,
+        }
         return self._number(producers, **row)
 
     def producer(self, key: int) -> ProducerRow:
         c = producers.c
-        columns = (c.id, c.public, c.campaign, c.setting, c.joined, c.left_at)
+        columns = (c.id, c.public, c.campaign, c.setting, c.joined, c.left_at, c.group_name)
         return ProducerRow(*self._do(select(*columns).where(c.id == key)).one())
 
     def set_setting(self, producer: int, setting: str) -> None:
@@ -130,6 +141,12 @@ class IdentityStatements(Statements):
 
     def set_left(self, producer: int, now: Instant | None) -> None:
         self._do(update(producers).where(producers.c.id == producer).values(left_at=now))
+
+    def groups_of(self, campaign: int) -> dict[int, str]:
+        """Return the group of each producer of a campaign."""
+        p = producers.c
+        query = select(p.id, p.group_name).where(p.campaign == campaign, p.group_name.is_not(None))
+        return {row[0]: row[1] for row in self._do(query)}
 
     def add_node(self, public: str, campaign: int, name: str, now: Instant) -> int:
         return self._number(nodes, public=public, campaign=campaign, name=name, created=now)
@@ -165,7 +182,7 @@ _t, _p, _n = tokens.c, producers.c, nodes.c
 _IDENTITIES = (
     select(
         *(_t.hash, _t.role, _t.subject, func.coalesce(_p.campaign, _n.campaign)),
-        *(_p.left_at, _t.expires, _t.revoked, _t.replaces),
+        *(_p.left_at, _t.expires, _t.revoked, _t.replaces, _p.group_name),
     )
     .select_from(
         tokens.outerjoin(producers, and_(_t.role == "producer", _p.id == _t.subject)).outerjoin(

@@ -31,6 +31,7 @@ def upgrade() -> None:
         mysql_collate="utf8mb4_bin",
     )
     op.create_index("repeats_by_age", "repeats", ["created"])
+    op.add_column("producers", sa.Column("group_name", sa.String(64), nullable=True))
     _add_cells()
     _store_reports_by_period()
     op.create_table(
