@@ -17,6 +17,7 @@ NAMES = (
     "calibration",
     "promises",
     "split",
+    "split_live",
 )
 
 for name in sys.argv[1:] or NAMES:

@@ -4,7 +4,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from halfmask.menus.menu import Score
+from halfmask.menus.menu import Score, none_setting
 from halfmask.rewards.choice_model import ChoiceModel
 from halfmask.simulation.simulated_producers import LIE, STAY_OUT, Behaviour, Makings, SimulatedProducer
 from halfmask.simulation.simulated_producers import World as Inputs
@@ -23,7 +23,7 @@ def producer(
     """One who shares without noise, so that what is published is what it counts."""
     lattice = Lattice(*(CAMPAIGN["lattice"][name] for name in ("step", "low", "high")))
     menu: Any = SimpleNamespace(
-        release="reading", settings=[SimpleNamespace(id="N", setting="none", privacy=Score(0.0, 0.0))]
+        release="reading", settings=[SimpleNamespace(id="N", setting=none_setting().setting, privacy=Score(0.0, 0.0))]
     )
     choices = ChoiceModel(100.0, 0.0, 1.0)
     inputs = Inputs(menu, [[READINGS] * days], choices, behaviour, liars, 0, 0, lattice, "kWh", 1)
@@ -64,6 +64,7 @@ def test_what_is_queued_and_then_refused_never_counts(tmp_path: Path) -> None:
         agent, campaign, consumer = shared_at_noon(world, tmp_path / "device")
         before = dict(agent.truth)
         world.clock.set("2026-11-17T01:00:00Z")
+        agent.start = world.clock.now  # the device's clock knows too that the period is closed
         agent.catch_up()
         assert agent.truth == before
         assert not agent.kept_back

@@ -14,6 +14,9 @@ from halfmask.commands._options import AnyMenu, AnyPath, AnySource, command
 from halfmask.commands._printing import live_rows, note, print_rows
 from halfmask.commands._shared_options import MayWrite, Seeded, Tells, menu_of
 from halfmask.errors import OptionError, SourceError
+from halfmask_device.decimals import number_text
+from halfmask_device.lattice import Lattice
+from halfmask_device.setting import SPLIT, TOTAL
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -157,11 +160,13 @@ def simulate(options: Simulate) -> Simulated:
         first = FIRST_DAY if options.service is None else date.today() - timedelta(days=options.days)
         profile, readings = panel(folder, options, first)
         menu = chosen_menu(options, profile)
+        check_split(options, menu)
         world = world_of(options, menu, readings, first)
         if options.service is not None and options.operator is not None:
             host = Host(options.service, options.operator)
         else:
-            host = stack.enter_context(hosted(folder, read_instant(f"{first - timedelta(days=1)}T00:00:00Z")))
+            before = read_instant(f"{first - timedelta(days=1)}T00:00:00Z")
+            host = stack.enter_context(hosted(folder, before, split=menu_splits(menu)))
         result = run(world, host, folder, tell=options.tell or silent, watch=options.watch or silent)
         look = options.liars > 0 and host.db is not None
         found, proof = suspected(host.db or "", result.campaign) if look else (None, {})
@@ -181,7 +186,6 @@ def world_of(options: Simulate, menu: "Menu", readings: "Readings", first: date)
     """Return the world that the options describe."""
     from halfmask.rewards.choice_model import ChoiceModel
     from halfmask.simulation.simulated_producers import Behaviour, World
-    from halfmask_device.lattice import Lattice
 
     return World(
         menu,
@@ -191,11 +195,39 @@ def world_of(options: Simulate, menu: "Menu", readings: "Readings", first: date)
         options.liars,
         options.budget,
         options.most_reward,
-        Lattice(STEP, "0", HIGH),
+        lattice_of(menu),
         "kWh",
         options.seed,
         first,
     )
+
+
+def menu_splits(menu: "Menu") -> bool:
+    """Return whether a level of the menu splits totals between two services."""
+    return any(each.setting.release == SPLIT for each in menu.settings)
+
+
+def check_split(options: Simulate, menu: "Menu") -> None:
+    """Raise an OptionError for what a menu with a split level cannot be simulated with."""
+    if menu_splits(menu) and options.service is not None:
+        raise OptionError(
+            "the menu has a split level, which needs two services: leave `service` out, and both are started",
+            kind="service",
+            field="service",
+        )
+    if menu_splits(menu) and options.liars:
+        raise OptionError(
+            "no lie can be found in what is split between two services: leave `liars` out", kind="liars", field="liars"
+        )
+
+
+def lattice_of(menu: "Menu") -> "Lattice":
+    """Return the lattice that an offer of totals promises about, or one for readings."""
+    asked = menu.question
+    if asked is None or menu.release != TOTAL:
+        return Lattice(STEP, "0", HIGH)
+    step = STEP if asked.step is None else number_text(asked.step)
+    return Lattice(step, number_text(asked.low), number_text(asked.high))
 
 
 def panel(folder: Path, options: Simulate, first: date) -> "tuple[Profile, Readings]":

@@ -43,13 +43,15 @@ class Crowd:
         for _ in self._pool.map(methodcaller(name, *given), self.agents):
             pass
 
-    def truth(self, day: int) -> tuple[int, int]:
-        """Return the sum of the readings reported that day, and the change of it by lies, both in steps of the lattice.
+    def truth(self, day: int) -> tuple[int, int, int]:
+        """Return the sum of the readings reported that day, its split part, and its change by lies, in steps.
 
         Producers who have left do not count.
         """
         stay = [agent for agent in self.agents if not agent.gone]
-        return sum(agent.truth.get(day, 0) for agent in stay), sum(agent.moved.get(day, 0) for agent in stay)
+        kinds = ([each.truth for each in stay], [each.split for each in stay], [each.moved for each in stay])
+        whole, split, moved = (sum(each.get(day, 0) for each in days) for days in kinds)
+        return whole, split, moved
 
     def ballots(self, rewards: Mapping[str, float]) -> list[tuple[str, ...]]:
         """Return for each producer the settings that it prefers to not taking part, the best first."""

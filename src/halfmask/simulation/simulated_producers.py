@@ -22,7 +22,7 @@ from halfmask_device.http_client import Answer, ServiceClient, Transport
 from halfmask_device.instants import DAY, MINUTE, instant_text
 from halfmask_device.lattice import Lattice
 from halfmask_device.protocol import read_instant
-from halfmask_device.setting import TOTAL
+from halfmask_device.setting import SPLIT, TOTAL
 from halfmask_device.sharing import Sharer
 
 STAY_OUT = ""
@@ -101,6 +101,7 @@ class SimulatedProducer:
     """One producer, by its number: its wishes, its readings, and the device that shares them.
 
     ``truth``  the sum of its reported readings, by day, in steps of the lattice
+    ``split``  the part of that sum which was split between two services
     ``moved``  the change of that sum by its lies, by day, in steps of the lattice
     """
 
@@ -119,10 +120,12 @@ class SimulatedProducer:
         self.readings = world.readings[n - makings.first]
         self.setting, self.joined, self.gone = STAY_OUT, STAY_OUT, False
         self.truth: dict[int, int] = {}
+        self.split: dict[int, int] = {}
         self.moved: dict[int, int] = {}
         self.kept_back: dict[int, list[tuple[str, int]]] = {}
         self.lies: dict[tuple[str, int], str] = {}
         self.last = 0
+        self.split_ids = {each.id for each in world.menu.settings if each.setting.release == SPLIT}
         self.totals, self.start = world.menu.release == TOTAL, read_instant(f"{world.first_day.isoformat()}T00:00:00Z")
 
     @cached_property
@@ -200,10 +203,11 @@ class SimulatedProducer:
             return
         sent = self.sharer.send()
         whole = not sent.waiting and sent.outcomes.keys() <= TAKEN and not self.totals
-        fates = {} if whole else self._fates()
+        fates, split = ({}, set[str]()) if whole else self._fates()
         for day, readings in self.kept_back.items():
-            taken = [steps for time, steps in readings if whole or fates.get(time) in TAKEN]
-            self.truth[day] = self.truth.get(day, 0) + sum(taken)
+            taken = [(time, steps) for time, steps in readings if whole or fates.get(time) in TAKEN]
+            self.truth[day] = self.truth.get(day, 0) + sum(steps for _, steps in taken)
+            self.split[day] = self.split.get(day, 0) + sum(steps for time, steps in taken if time in split)
         unmasked = None if self.totals else "unknown"
         kept = {
             day: [each for each in own if not whole and fates.get(each[0], unmasked) is None]
@@ -218,10 +222,12 @@ class SimulatedProducer:
             return [(instant_text(self.start + day * DAY), total)] if readings else []
         return [(time, self.lattice.steps(value, "a reading") or 0) for time, value in readings]
 
-    def _fates(self) -> dict[str, str | None]:
-        """Return the outcome of the report for each time, as the device stores it; None if there is no receipt."""
+    def _fates(self) -> tuple[dict[str, str | None], set[str]]:
+        """Return the outcome of the report for each time, None if there is no receipt; and the times of split ones."""
         with self.sharer.state.memory() as memory:
-            return dict(memory.execute("SELECT time, outcome FROM queue WHERE campaign = ?", (self.campaign,)))
+            query = "SELECT time, outcome, setting FROM queue WHERE campaign = ?"
+            rows = memory.execute(query, (self.campaign,)).fetchall()
+        return {time: outcome for time, outcome, _ in rows}, {time for time, _, id in rows if id in self.split_ids}
 
     def _lie(self, day: int, readings: Sequence[tuple[str, str]]) -> None:
         """Claim the setting, but send one constant number all day, which noise would never give."""
@@ -242,10 +248,11 @@ def unreliable(transport: Transport, chance: float, rng: np.random.Generator) ->
 
     def carry(method: str, address: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
         fate = rng.random() if chance else 1.0
-        if fate < chance / 2 and method == "POST" and address.endswith("/v1/reports"):
+        report = method == "POST" and address.endswith(("/v1/reports", "/shares"))
+        if fate < chance / 2 and report:
             raise ConnectionResetError("lost on its way there")
         answer = transport(method, address, headers, body)
-        if fate < chance and method == "POST" and address.endswith("/v1/reports"):
+        if fate < chance and report:
             raise ConnectionResetError("lost on its way back")
         return answer
 

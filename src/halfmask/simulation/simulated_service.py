@@ -4,10 +4,11 @@ Many devices in one process share `Connections` to it.
 """
 
 import http.client
+import logging
 import multiprocessing as mp
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -18,6 +19,8 @@ from urllib.parse import SplitResult, urlsplit
 from halfmask.errors import RunError
 from halfmask_device.http_client import CUT_OFF, MOST_BYTES, TIMEOUT, Answer
 
+TURN = 0.1
+"""Seconds between two turns of the service in which it asks its helper."""
 PATIENCE = 60
 """Seconds that the service has to start or to end."""
 
@@ -27,12 +30,14 @@ class Host:
     """A running service: its address, its operator's token and its database.
 
     ``clock``  its time, which ``set_clock`` sets; None if the service uses its own clock
+    ``helper`` the second service of a split campaign, on the same clock
     """
 
     address: str
     operator: str
     db: str | None = None
     clock: Any = None
+    helper: "Host | None" = None
 
     @property
     def moves(self) -> bool:
@@ -59,42 +64,64 @@ def no_script() -> Iterator[None]:
 
 
 @contextmanager
-def hosted(folder: Path, now: int) -> Iterator[Host]:
-    """Run a service on a database in ``folder`` until the block ends."""
+def hosted(folder: Path, now: int, *, split: bool = False) -> Iterator[Host]:
+    """Run a service on a database in ``folder`` until the block ends.
+
+    ``split``  also run its helper, in a process and on a database of its own
+    """
+    clock: Any = mp.get_context("spawn").Value("q", now)
+    with ExitStack() as stack:
+        helper = stack.enter_context(_running(folder / "helper.db", clock)) if split else None
+        yield stack.enter_context(_running(folder / "service.db", clock, helper))
+
+
+@contextmanager
+def _running(file: Path, clock: Any, helper: Host | None = None) -> Iterator[Host]:
     from halfmask.service.serve import initialise
 
-    db = f"sqlite:///{folder / 'service.db'}"
+    db = f"sqlite:///{file}"
     operator = initialise(db)
     context = mp.get_context("spawn")
-    clock: Any = context.Value("q", now)
     here, there = context.Pipe()
-    process = context.Process(target=_serve, args=(db, clock, there), daemon=True)
+    helpers = () if helper is None else (helper.address,)
+    process = context.Process(target=_serve, args=(db, clock, there, helpers), daemon=True)
     with no_script():
         process.start()
     try:
         if not here.poll(PATIENCE):
             raise RunError("the simulation's service did not start")
-        yield Host(str(here.recv()), operator or "", db, clock)
+        yield Host(str(here.recv()), operator or "", db, clock, helper)
     finally:
         process.terminate()
         process.join(PATIENCE)
 
 
-def _serve(db: str, clock: Any, told: Connection) -> None:
+def _serve(db: str, clock: Any, told: Connection, helpers: tuple[str, ...]) -> None:
     import uvicorn
 
     from halfmask.service.http.app import create_app
     from halfmask.service.rate_limits import Limits
     from halfmask.service.serve import SayingServer, set_up_logs
     from halfmask.service.service import Service
+    from halfmask.service.split.split_closing import background_task
+    from halfmask.service.split.split_options import SplitOptions
     from halfmask.service.storage.sql_store import open_store
 
+    def listening(address: str) -> None:
+        service.split = SplitOptions(address, helpers)
+        told.send(address)
+
     set_up_logs()
+    logging.getLogger("halfmask.service").setLevel(logging.WARNING)
     service = Service(open_store(db), lambda: int(clock.value), Limits(None, None))
     config = uvicorn.Config(
-        create_app(service, close_every=None), host="127.0.0.1", port=0, log_config=None, access_log=False
+        create_app(service, close_every=None, tasks=[background_task(TURN)]),
+        host="127.0.0.1",
+        port=0,
+        log_config=None,
+        access_log=False,
     )
-    SayingServer(config, told.send, service).run()
+    SayingServer(config, listening, service).run()
 
 
 class Connections:

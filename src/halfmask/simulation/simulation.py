@@ -7,6 +7,7 @@ everything except the devices' noise, which only a test may replace.
 
 import asyncio
 import math
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from halfmask.evaluation.split_totals import SERVICES
 from halfmask.rewards.asked_panel import AskedPanel
 from halfmask.simulation.producer_crowd import Ask, crowds
 from halfmask.simulation.simulated_consumer import SimulatedConsumer
@@ -24,10 +26,12 @@ from halfmask.streams import stream
 from halfmask_device.http_client import ServiceClient
 from halfmask_device.instants import DAY, MINUTE
 from halfmask_device.protocol import read_instant
-from halfmask_device.setting import TOTAL
+from halfmask_device.setting import SPLIT, TOTAL
 
 GRACE_DAYS = 3
 LEARN_EVERY = 5
+POLL = 0.05
+"""Seconds between two questions whether the helper has answered."""
 ENTRIES = 10_000
 """Entries of the ledger per request."""
 
@@ -53,10 +57,17 @@ class Simulation:
         self.consumer_token, self.campaign = self._open()
         reports = 1.0 if self.totals else float(np.mean([len(day) for user in world.readings for day in user]))
         variance = np.array([(each.noise_std or 0.0) ** 2 for each in world.menu.settings])
+        split = np.array([each.setting.release == SPLIT for each in world.menu.settings])
         self.consumer = SimulatedConsumer(
             self.ids,
             np.array([each.privacy.median for each in world.menu.settings]),
-            AskedPanel(len(world.readings), reports, self._size(), variance),
+            AskedPanel(
+                len(world.readings),
+                reports,
+                self._size(),
+                np.where(split, 0.0, variance),
+                np.where(split, SERVICES * variance, 0.0),
+            ),
             float(world.budget),
             world.most_reward,
             LEARN_EVERY,
@@ -117,7 +128,21 @@ class Simulation:
         if self.totals:
             counts = [len(day) for user in world.readings for day in user if day]
             terms |= {"release": TOTAL, "readings_expected": round(float(np.median(counts)))}
-        return str(token), str(self.service.ask("POST", "/v1/campaigns", token, terms)["campaign"])
+        if any(each.setting.release == SPLIT for each in world.menu.settings):
+            terms["split"] = self._helper()
+        campaign = str(self.service.ask("POST", "/v1/campaigns", token, terms)["campaign"])
+        while "split" in terms and not self.service.ask("GET", f"/v1/campaigns/{campaign}")["split"]["terms"]:
+            time.sleep(POLL)
+        return str(token), campaign
+
+    def _helper(self) -> dict[str, Any]:
+        """Return the second service of a split campaign, and a consumer's token of it."""
+        helper = self.host.helper
+        if helper is None:
+            raise RuntimeError("a split level needs a host with a helper")
+        helping = ServiceClient(helper.address, self.connections)
+        token = helping.ask("POST", "/v1/consumers", helper.operator, {"name": "simulation"})["token"]
+        return {"helper": helper.address, "token": token, "wait_minutes": 0}
 
     async def run(self) -> SimulationResult:
         """Run all days and return the result."""
@@ -192,14 +217,17 @@ class Simulation:
     async def _close(self, day: int) -> None:
         """Close a period, and record what was published with the truth."""
         path = f"/v1/campaigns/{self.campaign}/periods/{self._key(day)}/close"
-        period = self.service.ask("POST", path, self.consumer_token)
+        while (period := self.service.ask("POST", path, self.consumer_token)).get("state") != "closed":
+            await asyncio.sleep(POLL)  # its helper's sum is not there yet
         counts = {id: int(each["producers"]) for id, each in (period["settings"] or {}).items()}
         paid = self._paid(day)
         self.consumer.observe(paid, counts)
         taken = np.array([counts.get(id, 0) for id in self.ids], float)
         total, privacy = period["sum"], self.consumer.privacy
         told, unit = await self._each("truth", day), self.world.lattice.unit
-        truth, moved = (float(sum(each) * unit) for each in zip(*told, strict=True))
+        truth, split, moved = (float(sum(each) * unit) for each in zip(*told, strict=True))
+        left_out = period.get("left_out") or ()
+        truth = (0.0 if "plain" in left_out else truth - split) + (0.0 if "split" in left_out else split)
         self.rows.append(
             Row(
                 day,

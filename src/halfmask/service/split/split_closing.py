@@ -258,6 +258,6 @@ def make_turn(service: Service, writer: Writer) -> Callable[[], Awaitable[None]]
     return SplitClosing(service, writer).turn
 
 
-def background_task() -> BackgroundTask:
-    """Return the background task that closes periods with their helpers."""
-    return repeated(make_turn, EVERY, "split sums could not be closed")
+def background_task(every: float = EVERY) -> BackgroundTask:
+    """Return the background task that closes periods with their helpers, a turn ``every`` so many seconds."""
+    return repeated(make_turn, every, "split sums could not be closed")
