@@ -45,16 +45,23 @@ def mask_csv(
 
 
 def csv_batches(
-    source: ByteSource, time: str, value: str, *, most: int = BATCH, name: str = STANDARD
+    source: ByteSource,
+    time: str,
+    value: str,
+    *,
+    most: int = BATCH,
+    name: str = STANDARD,
+    torn: Callable[[int], object] | None = None,
 ) -> Iterator[tuple[int, list[tuple[str, str]]]]:
     """Yield batches of (time, value) as they arrive, each with the number of its first row.
 
     ``most``  largest number of rows in a batch
     ``name``  name of the source in errors
+    ``torn``  receives the number of each row with too few or too many fields, which is left out; None: an error
     """
     table = Table(source, {"time": time, "value": value}, name)
     at, value_at = table.places
-    for first, rows in table.batches(most):
+    for first, rows in table.batches(most, torn):
         yield first, [(row[at], row[value_at]) for row in rows]
 
 
@@ -71,21 +78,25 @@ class Table:
         self.header = header
         self.places = [_place(header, column, role, name) for role, column in columns.items()]
 
-    def batches(self, most: int) -> Iterator[tuple[int, list[list[str]]]]:
+    def batches(self, most: int, torn: Callable[[int], object] | None = None) -> Iterator[tuple[int, list[list[str]]]]:
         """Yield rows as they arrive, at most ``most`` at once, with the number of the first."""
         first, pending = 1, list[list[str]]()
-        for row in self._rows:
-            if len(row) != len(self.header):
-                number = first + len(pending)
+        for number, row in enumerate(self._rows, 1):
+            whole = len(row) == len(self.header)
+            if not whole and torn is None:
                 raise ReadingError(
                     f"row {number} has {len(row)} field(s), the header {len(self.header)}: mend the row",
                     kind="fields",
                     place=f"row {number}",
                 )
-            pending.append(row)
-            if len(pending) == most or self._lines.drained:
+            if whole:
+                first = first if pending else number
+                pending.append(row)
+            elif torn is not None:
+                torn(number)
+            if len(pending) == most or (pending and (not whole or self._lines.drained)):
                 yield first, pending
-                first, pending = first + len(pending), []
+                pending = []
         if pending:
             yield first, pending
 

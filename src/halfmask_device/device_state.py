@@ -6,7 +6,7 @@
     memory.sqlite   for each sensor, time and law a hash of the reported value; the number of reports per day; coarser
                     laws that a budget switched to; campaigns and tokens, masked reports and their receipts; for
                     campaigns of totals the readings of periods that have not ended; the two shares of split totals
-                    until both services have answered for them
+                    until both services have answered for them; the latest state of a meter's registers
 
 Noise is not stored, because it is derived from the secret. If the memory is lost or rolled back, every reading still
 gets the same report under the same setting. What is lost is the detection of revisions and changed settings, and the
@@ -47,6 +47,7 @@ CREATE TABLE IF NOT EXISTS gathered (campaign TEXT, period INTEGER, time INTEGER
     PRIMARY KEY (campaign, period, time)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS shares (number INTEGER PRIMARY KEY, nonce BLOB NOT NULL, leader BLOB NOT NULL,
     helper BLOB NOT NULL, at_helper INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE IF NOT EXISTS registers (source TEXT PRIMARY KEY, plain TEXT NOT NULL) WITHOUT ROWID;
 """
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _MENDED = (

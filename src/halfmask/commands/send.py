@@ -3,7 +3,7 @@
 import sys
 import time as clock
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
 
 from cyclopts import Parameter
 
-from halfmask.commands._options import Flag, command
+from halfmask.commands._options import Flag, Several, command
 from halfmask.commands._printing import note
 from halfmask.commands._shared_options import OfDevice, Tells
 from halfmask.errors import OptionError, RunError, SourceError
 from halfmask_device.decimals import money
+from halfmask_device.meter_register import MeterRegister, interval_minutes
 
 if TYPE_CHECKING:
     from halfmask_device.csv_stream import ByteSource
+    from halfmask_device.lattice import Value
     from halfmask_device.sharing import Sharer
 
 WAIT = 1.0
@@ -33,28 +35,44 @@ class Send(OfDevice, Tells):
     Parameters
     ----------
     source
-        A CSV of readings with a header, or - for standard input; without it, only queued reports are sent.
+        A CSV of readings with a header, or - for standard input; or mqtt://USER@HOST:PORT or mqtts://, the broker of
+        the meter, whose password is in HALFMASK_MQTT_PASSWORD. Without it, only queued reports are sent.
     time
         The column with the times, each with its date and, best, its offset.
     value
-        The column with the readings.
+        The column with the readings. Of a meter's message: the field of its register, with dots (ENERGY.Total).
+    topic
+        A topic of the meter's broker, once for each of its registers, which are added. It is followed until Ctrl-C.
+    unit
+        The unit of the meter's register, if it is not known: Wh, kWh, MWh, Wmin.
     follow
         Continue as the file grows, until Ctrl-C.
     partial
         In campaigns of totals, report a period's total also if fewer than 90 % of its readings are there.
     mqtt
-        Send the reports by this broker, mqtt://PRODUCER:PASSWORD@HOST:PORT or mqtts://; each waits for its receipt.
-        Shares of split totals always go by HTTP.
+        Send the reports (not the readings) by the service's broker, mqtt://PRODUCER:PASSWORD@HOST:PORT or mqtts://;
+        each waits for its receipt.
     """
 
     source: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = field(default=None, kw_only=False)
     time: str = "time"
     value: str = "value"
+    topic: Annotated[tuple[str, ...], Several] = ()
+    unit: str | None = None
     follow: Flag = False
     partial: Flag = False
     mqtt: str | None = None
 
+    @property
+    def of_meter(self) -> bool:
+        """Return whether the source is the broker of a meter."""
+        return self.source is not None and self.source.startswith(("mqtt://", "mqtts://"))
+
     def check_together(self) -> None:
+        if self.of_meter != bool(self.topic):
+            raise OptionError("a meter's broker, mqtt://HOST, and `topic` go together: name both", kind="topic")
+        if self.unit is not None and not self.topic:
+            raise OptionError("`unit` is that of a meter's register: name its `topic`", kind="unit")
         if self.follow and self.source in (None, "-"):
             raise OptionError("`follow` needs a file that grows: name it")
 
@@ -85,6 +103,8 @@ def send(options: Send) -> Shared:
         run = _Run(options, sharer, Shared())
         if options.source == "-":
             run.all_of(sys.stdin.buffer)
+        elif options.of_meter:
+            run.meter()
         elif options.source is not None:
             if not Path(options.source).is_file():
                 raise SourceError(
@@ -128,20 +148,65 @@ class _Run:
 
         source = Growing(file, self._idle) if self.options.follow else file
         name = "standard input" if self.options.source == "-" else str(self.options.source)
-        for first, batch in csv_batches(cast("ByteSource", source), self.options.time, self.options.value, name=name):
-            queued = self.sharer.put(batch, first=first)
-            self.shared.queued += queued.reports
-            self.shared.gathered += queued.gathered
-            self.shared.refused += queued.refused
-            self._tell(queued.notes)
+        torn = self._torn if self.options.follow else None
+        time, value = self.options.time, self.options.value
+        for first, batch in csv_batches(cast("ByteSource", source), time, value, name=name, torn=torn):
+            self._put(batch, first)
             if self.options.follow:
                 self.send(patient=True)
 
+    def _torn(self, row: int) -> None:
+        """Count a row that a loss of power cut off. The program that writes the file goes on below it."""
+        self.shared.refused["torn"] += 1
+        self._tell([f"row {row} is not whole and is left out"])
+
+    def _put(self, batch: "Iterable[tuple[str, Value]]", first: int = 1) -> None:
+        queued = self.sharer.put(batch, first=first)
+        self.shared.queued += queued.reports
+        self.shared.gathered += queued.gathered
+        self.shared.refused += queued.refused
+        self._tell(queued.notes)
+
+    def meter(self) -> None:
+        """Follow the registers of a meter. A state is on disk before the next; a reading, before it is dropped."""
+        from halfmask.commands._meter_topics import MeterTopics
+
+        options, (minutes, unit) = self.options, self._interval()
+        registers = MeterRegister(self.sharer.state, options.topic, minutes)
+        topics = MeterTopics(str(options.source), options.topic, options.value, options.unit, options.tell or str)
+        try:
+            while True:
+                if readings := registers.readings():
+                    self._put(readings.values())
+                    registers.drop(max(readings))
+                    self.send(patient=True)
+                self._send_due()
+                for topic, when, state in topics.states(WAIT, unit):
+                    registers.take(topic, when, state)
+        finally:
+            topics.close()
+
+    def _interval(self) -> tuple[int, str]:
+        """Return minutes and unit of the readings that the campaigns ask for."""
+        asked = {(interval_minutes(each.terms), each.terms.unit) for each in self.sharer.memberships()}
+        minutes, unit = next(iter(asked)) if len(asked) == 1 else (None, "")
+        if minutes is None or 60 % minutes:
+            raise OptionError(
+                "a meter's register gives readings of one unit and of 1 to 60 minutes that divide the hour, and the "
+                "device's campaigns ask for others: send a CSV, or use a device for each campaign",
+                kind="interval",
+            )
+        return minutes, unit
+
     def _idle(self) -> bool:
         clock.sleep(WAIT)
+        self._send_due()
+        return True
+
+    def _send_due(self) -> None:
+        """Send again what waits, and the totals that are due."""
         if self.shared.waiting or self._totals_due():
             self.send(patient=True)
-        return True
 
     def _totals_due(self) -> bool:
         """Return whether the total of a period can be sent; it is looked up once a minute."""
@@ -154,9 +219,9 @@ class _Run:
         """Send what is queued. If the service does not answer, a patient run goes on queueing."""
         try:
             sent = self.sharer.send(partial=self.options.partial)
-        except RunError as error:
-            if not patient:
-                raise
+        except (RunError, OptionError) as error:
+            if not patient or (isinstance(error, OptionError) and error.code != "option.budget"):
+                raise  # a budget that is spent has room again on another day
             self.shared.waiting = 1
             self._tell([str(error)])
             return
@@ -209,6 +274,7 @@ WORDS = {
     "malformed": "refused, since the service could not read them",
     "refused": "refused without a reason",
     "missing": "without a value",
+    "torn": "in rows that are not whole",
     "revision": "of a time that was reported with another value",
     "unaligned": "of times that the campaign does not take",
     "forgotten": "of days that are over, whose keys are erased",

@@ -1,0 +1,93 @@
+"""What meters publish by MQTT: the state of their register in a message, and its unit.
+
+Tasmota, Shelly, Zigbee2MQTT and DSMR-reader are recognised by topic or by field.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from halfmask_device.errors import OptionError
+
+FIELDS = (
+    ("ENERGY.Total", "kWh"),  # Tasmota, tele/NAME/SENSOR
+    ("energy", "kWh"),  # Zigbee2MQTT, zigbee2mqtt/NAME
+    ("aenergy.total", "Wh"),  # Shelly Gen2 and later, NAME/status/switch:0
+    ("total_act", "Wh"),  # Shelly Pro 3EM, NAME/status/emdata:0
+)
+"""Fields of JSON messages that hold a register, and its unit."""
+NUMBERS = (
+    (r"dsmr/(reading|meter-stats)/.*electricity.*", "kWh"),  # DSMR-reader
+    (r"shellies/[^/]+/emeter/\d/total", "Wh"),  # Shelly Gen1 with current clamps
+    (r"shellies/[^/]+/relay/\d/energy", "Wmin"),  # Shelly Gen1 plugs
+)
+"""Topics whose messages are a bare number, and its unit."""
+WATT_HOURS = {"Wmin": Decimal(1) / 60, "Wh": Decimal(1), "kWh": Decimal(1000), "MWh": Decimal(1_000_000)}
+
+
+@dataclass(frozen=True)
+class RegisterField:
+    """Where the register is in a meter's messages.
+
+    ``path``  the fields that lead to it, with dots between them; empty if the message is the number
+    ``unit``  its unit
+    """
+
+    path: str
+    unit: str
+
+    def read(self, payload: bytes) -> Decimal | None:
+        """Return the register's state, or None if this message does not have it: meters send other messages too."""
+        found = _follow(_parsed(payload), self.path)
+        if isinstance(found, bool) or not isinstance(found, (int, str, Decimal)):
+            return None
+        try:
+            number = Decimal(found)
+        except InvalidOperation:
+            return None
+        return number if number.is_finite() else None
+
+    def factor(self, unit: str) -> Decimal:
+        """Return the factor to another unit. Raise an OptionError if the two do not measure the same."""
+        if self.unit == unit:
+            return Decimal(1)
+        if not {self.unit, unit} <= WATT_HOURS.keys():
+            raise OptionError(
+                f"the meter counts in {self.unit}, and the campaign asks for {unit}: `unit` says what the meter's is",
+                kind="unit",
+                field="unit",
+            )
+        return WATT_HOURS[self.unit] / WATT_HOURS[unit]
+
+
+def find_register(topic: str, payload: bytes, path: str, unit: str | None) -> RegisterField | None:
+    """Return where the register is in a meter's messages, or None if this message does not show it.
+
+    ``path``  the field that the user named, which is tried first
+    ``unit``  the unit that the user named; without it the unit must be known from topic or field
+    """
+    plain = _parsed(payload)
+    if not isinstance(plain, dict):
+        known = next((of for form, of in NUMBERS if re.fullmatch(form, topic)), None)
+        found = None if (of := unit or known) is None else RegisterField("", of)
+    else:
+        known_fields = dict(FIELDS)
+        places = [(name, unit or known_fields.get(name)) for name in (path, *known_fields)]
+        found = next((RegisterField(name, of) for name, of in places if of and _follow(plain, name) is not None), None)
+    return found if found is not None and found.read(payload) is not None else None
+
+
+def _parsed(payload: bytes) -> Any:
+    """Return the JSON of a message with exact numbers; None if it is not JSON."""
+    try:
+        return json.loads(payload, parse_float=Decimal, parse_constant=lambda _: None)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _follow(plain: Any, path: str) -> Any:
+    for name in path.split(".") if path else ():
+        plain = plain.get(name) if isinstance(plain, dict) else None
+    return plain

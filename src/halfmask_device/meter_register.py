@@ -1,0 +1,122 @@
+"""Readings from a meter's running register: its change in each interval, with nothing lost while nobody listened.
+
+A reading is the difference of two states of the register. If messages stop, because the power failed or the broker was
+away, the register goes on counting. Its change since is then divided evenly over the intervals that were missed, so
+totals of periods stay whole. The latest state is kept in the device's memory.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from decimal import ROUND_DOWN, Decimal
+
+from halfmask_device.campaign_calendar import Calendar
+from halfmask_device.device_state import State
+from halfmask_device.instants import DAY, MINUTE, Instant, instant_text
+from halfmask_device.protocol import CampaignTerms
+
+HALF_HOUR = 30
+FINEST = Decimal("1e-9")
+LONGEST = 31 * DAY
+"""After a longer gap the register starts from the new state: its change says nothing of single intervals any more."""
+
+
+def interval_minutes(terms: CampaignTerms) -> int | None:
+    """Return the minutes of a reading that a campaign asks for: 30 if it does not say, None if they are not whole."""
+    every = terms.offer.get("every_minutes")
+    if isinstance(every, int) and every > 0:
+        return every
+    if terms.readings_expected is None:
+        return HALF_HOUR
+    span = Calendar(terms.period, terms.time_zone).span_of(terms.begins)
+    minutes, rest = divmod(span.ends - span.begins, terms.readings_expected * MINUTE)
+    return None if rest else minutes
+
+
+@dataclass
+class _Source:
+    """One register of the meter, such as a tariff's or a phase's.
+
+    ``slot``     number of the interval that runs
+    ``base``     the register's state at its begin
+    ``lower``    a state below ``base``, which is a reset if the next one is no higher than ``base`` either
+    ``changes``  changes by interval, until all registers have theirs and the reading is masked
+    """
+
+    slot: int
+    base: str
+    lower: str | None = None
+    changes: dict[int, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, plain: str) -> "_Source":
+        row = json.loads(plain)
+        return cls(row["slot"], row["base"], row["lower"], {int(slot): each for slot, each in row["changes"].items()})
+
+    def take(self, slot: int, value: Decimal, longest: int) -> None:
+        """Take a state of the register. One that is older than the interval that runs changes nothing."""
+        if slot < self.slot:
+            return
+        base = Decimal(self.base)
+        if value < base:  # a glitch such as 0 at a start, or, if it stays, another meter
+            if self.lower is None:
+                self.lower = str(value)
+            else:
+                self.slot, self.base, self.lower = slot, str(value), None
+            return
+        self.lower = None
+        if slot == self.slot:
+            return
+        missed = slot - self.slot
+        if missed <= longest:
+            each = ((value - base) / missed).quantize(FINEST, ROUND_DOWN)
+            changes = [each] * (missed - 1)
+            changes.append(value - base - sum(changes, Decimal(0)))
+            self.changes |= {self.slot + n: str(change) for n, change in enumerate(changes)}
+        self.slot, self.base = slot, str(value)
+
+
+class MeterRegister:
+    """The registers of one meter, kept in the device's memory: their changes are added up to readings.
+
+    ``sources``  names of the registers: a reading needs the change of each
+    ``minutes``  length of a reading's interval
+    """
+
+    def __init__(self, state: State, sources: Sequence[str], minutes: int) -> None:
+        self._state, self._sources, self._length = state, tuple(sources), minutes * MINUTE
+
+    def take(self, source: str, when: Instant, value: Decimal) -> None:
+        """Store a state of a register, on disk before this returns."""
+        with self._state.memory() as memory:
+            row = memory.execute("SELECT plain FROM registers WHERE source = ?", (source,)).fetchone()
+            slot = when // self._length
+            found = _Source(slot, str(value)) if row is None else _Source.read(row[0])
+            found.take(slot, value, LONGEST // self._length)
+            memory.execute("INSERT OR REPLACE INTO registers VALUES (?, ?)", (source, json.dumps(asdict(found))))
+
+    def readings(self) -> dict[int, tuple[str, Decimal]]:
+        """Return the readings that are complete and were not dropped: by interval, its first instant and the change."""
+        found = self._read()
+        if len(found) < len(self._sources):
+            return {}
+        slots = set.intersection(*(set(each.changes) for each in found.values()))
+        return {
+            slot: (
+                instant_text(slot * self._length),
+                sum((Decimal(each.changes[slot]) for each in found.values()), Decimal(0)),
+            )
+            for slot in sorted(slots)
+        }
+
+    def drop(self, last: int) -> None:
+        """Erase the changes up to an interval, whose reading is masked and stored."""
+        for source, found in self._read().items():
+            found.changes = {slot: change for slot, change in found.changes.items() if slot > last}
+            with self._state.memory() as memory:
+                memory.execute("UPDATE registers SET plain = ? WHERE source = ?", (json.dumps(asdict(found)), source))
+
+    def _read(self) -> Mapping[str, _Source]:
+        with self._state.memory() as memory:
+            rows = dict(memory.execute("SELECT source, plain FROM registers").fetchall())
+        return {source: _Source.read(rows[source]) for source in self._sources if source in rows}
