@@ -18,6 +18,7 @@ NAMES = (
     "promises",
     "split",
     "split_live",
+    "split_services",
 )
 
 for name in sys.argv[1:] or NAMES:

@@ -20,14 +20,15 @@ BackgroundTask = Callable[[Service, Writer], AbstractAsyncContextManager[Any]]
 
 
 def repeated(
-    make: Callable[[Service, Writer], Callable[[], Awaitable[Any]]], every: float, failed: str
+    make: Callable[[Service, Writer], Callable[[], Awaitable[Any]]], every: float, failed: str, spare: float = SPARE
 ) -> BackgroundTask:
     """Return a background task that takes a turn about every ``every`` seconds.
 
-    A turn that fails is logged with the message ``failed`` and tried again later.
+    ``failed``  the message with which a turn that fails is logged, and tried again later
+    ``spare``   the least pause after a turn, in lengths of the turn
     """
 
-    return lambda service, writer: running(_for_ever(make(service, writer), every, failed))
+    return lambda service, writer: running(_for_ever(make(service, writer), every, failed, spare))
 
 
 @asynccontextmanager
@@ -42,13 +43,13 @@ async def running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
             await task
 
 
-async def _for_ever(turn: Callable[[], Awaitable[Any]], every: float, failed: str) -> None:
+async def _for_ever(turn: Callable[[], Awaitable[Any]], every: float, failed: str, spare: float) -> None:
     pause = every
     while True:
         began = time.monotonic()
         try:
             await turn()
-            pause = max(every, SPARE * (time.monotonic() - began))
+            pause = max(every, spare * (time.monotonic() - began))
         except Exception as error:  # a bad answer, or a store that cannot be reached: the next turn tries again
             pause = min(pause * 2, LONGEST)
             said = getattr(error, "said", getattr(error, "code", ""))

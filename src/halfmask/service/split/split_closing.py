@@ -260,4 +260,4 @@ def make_turn(service: Service, writer: Writer) -> Callable[[], Awaitable[None]]
 
 def background_task(every: float = EVERY) -> BackgroundTask:
     """Return the background task that closes periods with their helpers, a turn ``every`` so many seconds."""
-    return repeated(make_turn, every, "split sums could not be closed")
+    return repeated(make_turn, every, "split sums could not be closed", spare=0)
