@@ -73,13 +73,12 @@ def ticket(tx: Transaction, campaign: Campaign, producer: ProducerRow) -> Plain:
     return {"ticket": issue_ticket(made, bytes.fromhex(row.ticket_key))}
 
 
-def withdraw_split(tx: Transaction, campaign: Campaign, producer: int) -> int:
-    """Delete a producer's split reports of periods that are not closing. Return how many."""
+def withdraw_split(tx: Transaction, campaign: Campaign, producer: int, times: Sequence[Instant]) -> int:
+    """Delete a producer's split reports of the periods that begin at these times. Return how many."""
     row = tx.led(campaign.key) if campaign.split_id else None
     if row is None:
         return 0
-    closing = [each.begins for each in tx.closing(campaign.key)]
-    return tx.withdraw_shares(led_campaign(row).holding, str(producer), closing)
+    return tx.withdraw_shares(led_campaign(row).holding, str(producer), times)
 
 
 def start_closing(tx: Transaction, campaign: Campaign, spans: Sequence[Span], now: Instant) -> list[Span]:

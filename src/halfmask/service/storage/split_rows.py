@@ -285,10 +285,11 @@ class SplitStatements(Statements):
         """Delete the shares of periods that begin before an instant."""
         return self.remove_shares(holding, split_shares.c.time < before)
 
-    def withdraw_shares(self, holding: Holding, owner: str, besides: Iterable[Instant] = ()) -> int:
-        """Delete an owner's shares, except those of some periods."""
+    def withdraw_shares(self, holding: Holding, owner: str, times: Sequence[Instant] | None = None) -> int:
+        """Delete an owner's shares, of some periods or of all."""
         s = split_shares.c
-        return self.remove_shares(holding, s.owner == owner, s.time.not_in(list(besides)))
+        where = [s.owner == owner] if times is None else [s.owner == owner, s.time.in_(times)]
+        return self.remove_shares(holding, *where)
 
     def closing(self, campaign: int | None = None) -> list[ClosingRow]:
         """Return the periods that are closing, of all campaigns or one."""
