@@ -53,7 +53,7 @@ def test_every_command_and_option_is_documented(command: str) -> None:
     assert undocumented(text, command) == set()
     for part in PARTS[command]:
         assert undocumented(text, f"{command} {part}") == set()
-    assert f"`halfmask {command}" in (ROOT / "README.md").read_text()
+    assert f"`halfmask {command}" in section(text, "All commands")
 
 
 def test_a_missing_option_would_be_noticed() -> None:
@@ -94,6 +94,10 @@ def test_a_broken_link_would_be_noticed() -> None:
 def test_every_document_is_reached_from_the_readme() -> None:
     linked = set(re.findall(r"\]\(docs/([\w.]+\.md)\)", (ROOT / "README.md").read_text()))
     assert {page.name for page in DOCS} <= linked
+
+
+def test_the_readme_can_be_read_in_a_few_minutes() -> None:
+    assert len((ROOT / "README.md").read_text().split()) < 700
 
 
 def missing_name(dotted: str) -> bool:
@@ -169,7 +173,7 @@ def wrong_with(line: str) -> str:
 def test_every_command_line_is_understood(page: Path) -> None:
     lines = list(command_lines(page.read_text()))
     if page.name in ("README.md", "tutorial.md"):
-        assert len(lines) >= 8
+        assert len(lines) >= 5
     assert {line: wrong for line in lines if (wrong := wrong_with(line))} == {}
 
 
@@ -188,18 +192,8 @@ def test_the_example_of_the_readme_runs(
     example, printed = re.search(r"```python\n(.*?)```\n+```\n(.*?)```", text, flags=re.DOTALL).groups()  # type: ignore[union-attr]
     monkeypatch.chdir(tmp_path)
     exec(compile(example, "README.md", "exec"), {})
-    said = capsys.readouterr().out.splitlines()
-    # which of two equally good settings wins may hang on the last digit, what the menu offers may not
-    assert [line.split()[0] for line in said] == [line.split()[0] for line in printed.splitlines()]
-    for ours, theirs in zip(said, printed.splitlines(), strict=True):
-        numbers = [[float(n) for n in re.findall(r"\d\.\d\d(?=,|$)", line)] for line in (ours, theirs)]
-        assert numbers[0] == pytest.approx(numbers[1], abs=0.02)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "offer.json",
-        "panel.parquet",
-        "panel.profile",
-        "study.parquet",
-    ]
+    assert capsys.readouterr().out == printed  # levels with an epsilon need no data
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["offer.json", "panel.parquet", "panel.profile"]
 
 
 def test_the_campaign_of_the_documents_is_taken_as_it_stands(tmp_path: Path) -> None:
