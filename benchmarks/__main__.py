@@ -19,6 +19,7 @@ NAMES = (
     "split",
     "split_live",
     "split_services",
+    "suspects",
 )
 
 for name in sys.argv[1:] or NAMES:

@@ -20,7 +20,7 @@ class Suspects(OfService):
     campaign
         The campaign to check, among the reports that the service still keeps.
     false_alarm
-        The chance that a run over honest producers flags any of them with proof.
+        The chance that a run over honest producers flags any of them.
     """
 
     campaign: str = field(kw_only=False)
@@ -45,22 +45,23 @@ def suspects(options: Suspects) -> "tuple[Suspicions, dict[int, str]]":
 def main(options: Suspects) -> None:
     """List producers whose reports do not have the noise of their setting. A flag is a reason to ask."""
     found, names = suspects(options)
-    rows = [("producer", "setting", "reports", "reason", "chance if honest, at most")]
+    rows = [("producer", "setting", "reports", "reason", "chance if honest, at most", "assumes")]
     rows += [
         (
             names[each.producer],
             each.setting,
             str(each.reports),
             each.reason,
-            "not known" if each.chance is None else f"{each.chance:.1g}",
+            f"{each.chance:.1g}",
+            each.assumes,
         )
         for each in found.suspects
     ]
     print_rows(rows)
     note(f"{found.tested:,} series of reports were long enough to be tested.")
     note(
-        f"If all producers are honest, at most one run in {1 / found.false_alarm:,.0f} flags any of them with proof. "
-        "What varies more than its peers may still be true."
+        f"If all producers are honest, at most one run in {1 / found.false_alarm:,.0f} flags any of them. "
+        "Whoever differs from its peers may still be right."
     )
     for setting, reports in found.needed.items():
         note(f"{setting}: {reports} reports prove that steady readings were sent without its noise")

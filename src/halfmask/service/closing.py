@@ -19,6 +19,7 @@ from halfmask.service.campaign import Campaign
 from halfmask.service.campaign_periods import note, others, own_cells
 from halfmask.service.cells import merge, plain_cells, read
 from halfmask.service.groups import grouped_entry
+from halfmask.service.influence import details
 from halfmask.service.refusal import Refusal, not_found
 from halfmask.service.service import Service, Writer
 from halfmask.service.split.leading import start_closing
@@ -94,26 +95,12 @@ def close_on_request(tx: Transaction, campaign: Campaign, key: str, now: Instant
     return span
 
 
-Detail = Callable[[Transaction, Campaign, ClosedRow], Plain | None]
-DETAILS: tuple[Detail, ...] = ()
-"""Functions that return more fields of a closed period, worked out from all of its reports; None if it must wait.
-
-They run outside the writer and may take long.
-"""
-
-
 def _entries(tx: Transaction, campaign: Campaign, rows: Sequence[ClosedRow]) -> dict[str, Plain]:
-    """Return what the consumer will see of closed periods, without those that must wait."""
+    """Return what the consumer will see of closed periods."""
     found: dict[str, Plain] = {}
     for row in rows:
         entry = grouped_entry(campaign, row.period, read(row.cells))
-        for detail in DETAILS:
-            more = detail(tx, campaign, row)
-            if more is None:
-                break
-            entry |= more
-        else:
-            found[row.period] = entry
+        found[row.period] = entry if entry["withheld"] else entry | details(tx, campaign, entry)
     return found
 
 

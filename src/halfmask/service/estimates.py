@@ -25,6 +25,8 @@ from halfmask.service.storage.tables import Plain
 from halfmask_device.protocol import Cell
 from halfmask_device.setting import TOTAL
 
+JUDGED = ("influence", "at_bounds", "trimmed")
+"""Fields of closed periods about few producers (`influence`)."""
 COVERAGE = 0.95
 NORMAL = 1.959963984540054
 NEARLY_NORMAL = 0.002
@@ -251,11 +253,12 @@ def period_entry(campaign: Campaign, key: str, state: str, cells: Cells) -> Plai
         "settings": settings,
         **estimates(campaign, cells, closed=state == "closed"),
         "smoothed": None,
+        **dict.fromkeys(JUDGED),
         "withheld": None,
         **({"release": TOTAL} if campaign.totals else {}),
     }
 
 
 def withheld_entry(key: str, state: str, why: str) -> Plain:
-    nothing = dict.fromkeys(("reports", "producers", "settings", "sum", "mean", "variance", "smoothed"))
+    nothing = dict.fromkeys(("reports", "producers", "settings", "sum", "mean", "variance", "smoothed", *JUDGED))
     return {"period": key, "state": state, **nothing, "withheld": why}

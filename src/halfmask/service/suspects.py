@@ -1,9 +1,9 @@
 """Flags for reports that do not look like what their setting claims. A flag is a reason to ask, never to exclude.
 
-Each test compares the reports with the law of the claimed noise, and is valid for any readings: its chance is an upper
-bound for an honest producer. So flags with a chance are proof: at most a share ``false_alarm`` of runs over honest
-producers has any, all tests together (Bonferroni). A flag without a chance, for reports that vary far more than their
-peers', proves nothing: readings differ.
+Some tests compare the reports with the law of the claimed noise. They are valid for any readings: their chance is an
+upper bound for an honest producer, so their flags are proof. Other tests compare a producer with its peers
+(`peer_outliers`). Their chance assumes that honest producers differ no more than a tail that falls off exponentially.
+At most a share ``false_alarm`` of runs over honest producers has any flag, all tests together (Bonferroni).
 """
 
 import math
@@ -16,29 +16,36 @@ from itertools import combinations
 import numpy as np
 
 from halfmask.service.campaign import LatticeNoise, cell_width
+from halfmask.service.peer_outliers import peer_outliers
 from halfmask.service.storage.report_rows import ReportRow
+from halfmask_device.instants import DAY
 
 FALSE_ALARM = 1e-3
-"""The chance that one run over honest producers flags any of them with proof."""
+"""The chance that one run over honest producers flags any of them."""
 LEAST_REPORTS = 8
-UNUSUAL = 8.0
-"""Reports are unusual if their log variance is this many median absolute deviations above their peers' median."""
+DAYS_BACK = 7
+"""A producer's reports are compared with its own of up to so many days before."""
 MODULI = (2, 5, 10)
 RATES = tuple(2.0**power for power in range(-3, 11))
 
 
+ANY, PEERS = "any readings", "like its peers"
+
+
 @dataclass(frozen=True)
 class Suspect:
-    """A flagged producer. ``chance`` bounds the probability of such reports from an honest one; None without proof.
+    """A flagged producer.
 
-    The bound holds for any readings.
+    ``chance``   bounds the probability of such reports from an honest one
+    ``assumes``  "any readings" if the bound holds for all readings, or "like its peers"
     """
 
     producer: int
     setting: str
     reports: int
     reason: str
-    chance: float | None
+    chance: float
+    assumes: str = ANY
 
 
 @dataclass(frozen=True)
@@ -66,21 +73,26 @@ def find_suspects(
         series[producer, setting].append((time, steps))
     long = {key: each for key, each in series.items() if len(each) >= LEAST_REPORTS}
     masked = {key: each for key, each in long.items() if noises[key[1]].variance > 0}
-    alone, together = false_alarm / 2, false_alarm / 2  # half for tests of single producers, half for pairs
-    level = alone / max(1, 3 * len(masked))
+    part = false_alarm / 4  # for tests of single producers, of pairs, of a producer's past, and of peers
+    level = part / max(1, 4 * len(masked))
     found: list[Suspect] = []
     for (producer, setting), each in masked.items():
         values, noise = [step for _, step in each], noises[setting]
         for reason, chance in (
             ("constant", constant(values, noise)),
             ("too little noise", too_little_noise(values, noise)),
+            ("too little noise", too_close_together(values, noise)),
             ("on a coarser lattice", coarser(values, noise)),
         ):
             if chance < level:
                 found.append(Suspect(producer, setting, len(each), reason, chance))
                 break
-    found += _copies(masked, noises, together)
-    found += _unusual(long)
+    found += _copies(masked, noises, part)
+    found += _own_copies(masked, noises, part)
+    found += [
+        Suspect(producer, setting, len(long[producer, setting]), reason, chance, PEERS)
+        for producer, setting, reason, chance in peer_outliers(long, part)
+    ]
     needed = {name: reports_for_proof(noise, level) for name, noise in noises.items() if noise.variance > 0}
     return Suspicions(tuple(found), len(masked), false_alarm, needed)
 
@@ -122,6 +134,46 @@ def _logs(noise: LatticeNoise) -> tuple[tuple[float, float], ...]:
     place = np.minimum(np.arange(size), size - np.arange(size)) * float(width)
     weight = np.exp(-(place**2) / (4 * noise.variance))
     return tuple((rate, rate + math.log(float(law @ np.exp(rate * (weight - 1))))) for rate in RATES)
+
+
+BLOCK = 8
+DRAWS = 20_000
+
+
+def too_close_together(steps: Sequence[int], noise: LatticeNoise) -> float:
+    """Return a bound on the chance that honest reports lie as close to the median of their block as these.
+
+    T = sum over blocks of `BLOCK` reports of sum |m - median| is a convex, symmetric function of the reports. If the
+    law of the noise is log-concave, readings that vary can only make T larger (Anderson's inequality). Chernoff:
+    P(T <= t) <= exp(l t) (E exp(-l T_block))^blocks. The expectations are means of draws, raised by five standard
+    errors. The bound is 1 for other laws.
+    """
+    blocks = np.array(steps[: len(steps) // BLOCK * BLOCK], dtype=float).reshape(-1, BLOCK)
+    rates = _block_logs(noise)
+    if not blocks.size or not rates:
+        return 1.0
+    total = float(np.abs(blocks - np.median(blocks, axis=1, keepdims=True)).sum())
+    return math.exp(min(0.0, *(rate * total + len(blocks) * log for rate, log in rates)))
+
+
+@lru_cache(maxsize=256)
+def _block_logs(noise: LatticeNoise) -> tuple[tuple[float, float], ...]:
+    """Return (l, log E exp(-l T)) for a range of l, T of one block of noise; nothing if the law is not log-concave."""
+    width = cell_width(math.sqrt(noise.variance) / 100)
+    side = noise.masses(width)
+    inner = side[: int(np.searchsorted(np.cumsum(side), 0.5 - 1e-4)) + 1]
+    if inner.size < 3 or np.any(inner[1:-1] ** 2 < inner[:-2] * inner[2:] * (1 - 1e-6)):
+        return ()
+    mass = np.concatenate([side[:0:-1], side])
+    rng = np.random.default_rng(0)
+    draws = (rng.choice(mass.size, (DRAWS, BLOCK), p=mass / mass.sum()) - side.size + 1.0) * width
+    sums = np.abs(draws - np.median(draws, axis=1, keepdims=True)).sum(axis=1)
+    found = []
+    for power in range(-6, 5):
+        rate = 2.0**power / math.sqrt(noise.variance)
+        values = np.exp(-rate * sums)
+        found.append((rate, math.log(float(values.mean() + 5 * values.std() / math.sqrt(DRAWS)))))
+    return tuple(found)
 
 
 def reports_for_proof(noise: LatticeNoise, level: float) -> int:
@@ -184,20 +236,19 @@ def _copies(
     return found
 
 
-def _unusual(series: Mapping[tuple[int, str], list[tuple[int, int]]]) -> list[Suspect]:
-    """Return producers whose reports vary far more than those of at least nine peers. It proves nothing."""
-    logs: dict[str, dict[int, float]] = defaultdict(dict)
+def _own_copies(
+    series: Mapping[tuple[int, str], list[tuple[int, int]]], noises: Mapping[str, LatticeNoise], false_alarm: float
+) -> list[Suspect]:
+    """Return producers whose reports are too often the same as at the same time of an earlier day."""
+    from scipy.stats import binom
+
+    level, found = false_alarm / max(1, DAYS_BACK * len(series)), []
     for (producer, setting), each in series.items():
-        variance = float(np.var([float(step) for _, step in each]))
-        if variance > 0:
-            logs[setting][producer] = math.log(variance)
-    found = []
-    for setting, of in logs.items():
-        values = np.array(list(of.values()))
-        middle = float(np.median(values))
-        spread = max(float(np.median(np.abs(values - middle))), 0.05)
-        for producer, value in of.items():
-            if len(of) >= 10 and (value - middle) / spread > UNUSUAL:
-                reports = len(series[producer, setting])
-                found.append(Suspect(producer, setting, reports, "varies far more than its peers", None))
+        steps, share = dict(each), largest_mass(noises[setting])
+        for days in range(1, DAYS_BACK + 1):
+            both = [step == steps[time - days * DAY] for time, step in each if time - days * DAY in steps]
+            chance = min(1.0, float(binom.sf(sum(both) - 1, len(both), share))) if len(both) >= LEAST_REPORTS else 1.0
+            if chance < level:
+                found.append(Suspect(producer, setting, len(both), "copy of its own past", chance))
+                break
     return found

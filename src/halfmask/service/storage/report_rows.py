@@ -7,7 +7,7 @@ be deleted without searching.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import PrimaryKeyConstraint, delete, select
+from sqlalchemy import PrimaryKeyConstraint, case, delete, func, select
 
 from halfmask.service.storage.databases import Stored
 from halfmask.service.storage.identity_rows import producers
@@ -96,6 +96,14 @@ class ReportStatements(Statements):
         query = select(r.producer, r.time, r.steps, r.setting, r.reward).where(*where).order_by(r.producer, r.time)
         for row in self._do(query, execution_options={"yield_per": FETCH}):
             yield ReportRow(*row)
+
+    def producer_sums(self, bucket: int, low: int, high: int) -> Iterator[tuple[int, float, int, int]]:
+        """Yield each producer's number of reports in a bucket, their sum, and how many are at or beyond the bounds."""
+        r = reports.c
+        below, above = (func.sum(case((where, 1), else_=0)) for where in (r.steps <= low, r.steps >= high))
+        query = select(func.count(), func.sum(r.steps * 1.0), below, above).where(r.bucket == bucket)
+        for row in self._do(query.group_by(r.producer), execution_options={"yield_per": FETCH}):
+            yield int(row[0]), float(row[1]), int(row[2]), int(row[3])
 
     def reports_of(self, bucket: int, members: Sequence[int]) -> list[ReportRow]:
         r = reports.c
