@@ -29,6 +29,7 @@ CALLED = {
     "__rmatmul__": "Python, for the same with an array on the left",
     "__array_ufunc__": "numpy, for the same",
     "_": "singledispatch",
+    "should_exit": "uvicorn, to end a server",
     "Axes": "annotations in quotes",
     "MQTTMessage": "annotations in quotes",
     "_repr_html_": "notebooks",

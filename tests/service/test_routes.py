@@ -32,7 +32,6 @@ BODIES: dict[str, Any] = {
     "verify": {"reports": [{"report": "0" * 32, "verifier": ""}]},
     "give_sum": {"reports": []},
     "check_offered": CAMPAIGN,
-    "forecast_rewards": {"rewards": {"A": 1}},
 }
 PEER = "fedcba9876543210"
 OTHERS = [

@@ -7,12 +7,14 @@ from datetime import date
 
 from halfmask.commands._options import Flag, command
 from halfmask.commands._printing import note
+from halfmask.commands._qr_code import drawn, qr_code
 from halfmask.commands._shared_options import OfDevice
 from halfmask.errors import OptionError
 from halfmask_device.consent import LEAST_PRODUCERS, Consent, level_words
+from halfmask_device.http_client import ServiceClient
 from halfmask_device.level_epsilon import CampaignLevel
 from halfmask_device.membership import Membership, levels
-from halfmask_device.protocol import CampaignTerms
+from halfmask_device.protocol import CampaignTerms, MessageError
 from halfmask_device.setting import TOTAL, DeviceSetting
 from halfmask_device.split_services import trust_words
 
@@ -40,6 +42,9 @@ class Join(OfDevice):
         The budget from now on, as epsilon of whole days over 30 days; inf keeps none.
     least_producers
         Refuse campaigns that publish totals of fewer producers.
+    pair
+        Show a code that connects the service's page with this device. In a campaign that the device has joined before
+        it takes another setting, if one is named.
     """
 
     url: str = field(kw_only=False)
@@ -51,6 +56,7 @@ class Join(OfDevice):
     also: Flag = False
     budget: float | None = None
     least_producers: int = LEAST_PRODUCERS
+    pair: Flag = False
 
 
 @command(Join, group="Share: device")
@@ -83,10 +89,37 @@ def _asked(options: Join) -> Membership:
         return join(replace(options, also=True))
 
 
+def _joined_before(options: Join) -> Membership | None:
+    """Return the device's membership if it has joined the campaign already, with the setting that is asked for."""
+    from halfmask_device.sharing import Sharer
+
+    sharer = Sharer(options.state)
+    found = next((each for each in sharer.memberships() if options.campaign in (None, each.campaign)), None)
+    if found is None or options.setting in (None, found.setting):
+        return found
+    return sharer.change(found.campaign, str(options.setting), options.budget)
+
+
+def _show_code(member: Membership) -> None:
+    """Show the code with which the service's page connects to this device, and the address as a QR code."""
+    made = ServiceClient(member.address).ask("POST", "/v1/me/code", member.token)
+    if not isinstance(made, dict) or not isinstance(made.get("code"), str):
+        raise MessageError("code", "is missing in the service's answer: does it serve pages?")
+    page = f"{member.address}/?campaign={member.campaign}#pair={made['code']}"
+    picture = qr_code(page)
+    if picture is not None:
+        note(drawn(picture))
+    print(made["code"])
+    note(f"open {page} within ten minutes, or type the code there; the page sees what is sent, and may leave")
+
+
 def main(options: Join) -> None:
     """Join a campaign of a service from the producer's own device."""
     from halfmask_device.sharing import Sharer
 
+    if options.pair and (joined := _joined_before(options)):
+        _show_code(joined)
+        return
     member = _asked(options)
     offer = member.offer
     terms = CampaignTerms.read(offer)
@@ -123,3 +156,5 @@ def main(options: Join) -> None:
             "last of these by fewer producers"
         )
     note(f"terms pinned: {member.pinned[:16]}...; then: halfmask send readings.csv --state {options.state}")
+    if options.pair:
+        _show_code(member)

@@ -3,14 +3,16 @@
 import math
 import re
 from collections import defaultdict
+from contextlib import suppress
 from typing import Any
 
 from halfmask.errors import OptionError
 from halfmask.service.campaign import Campaign, check_campaign, check_rewards
 from halfmask.service.campaign_periods import periods
-from halfmask.service.campaign_requests import ALWAYS
+from halfmask.service.campaign_requests import ALWAYS, read_campaign
 from halfmask.service.level_promises import levels_of
-from halfmask.service.request import Call, parse_json
+from halfmask.service.refusal import Refusal
+from halfmask.service.request import Call, Request, parse_json
 from halfmask.service.storage.tables import Plain
 
 REFUSED = re.compile(r'halfmask_reports_total\{campaign="([^"]*)",status="refused",code="([^"]*)"\}')
@@ -43,10 +45,19 @@ def _refused(counted: dict[str, float], campaign: str) -> dict[str, int]:
 
 
 def check_offered(call: Call) -> Plain:
-    """Check a campaign without making it. Return its terms and what producers will see of its levels."""
-    terms = check_campaign(parse_json(call.request.raw))
-    call.service.floors.check(terms)
-    return {"terms": terms, **levels_of(Campaign(0, "", 0, terms))}
+    """Check a campaign without making it: its terms, and what producers will see, or why it would be refused."""
+    try:
+        terms = check_campaign(parse_json(call.request.raw))
+        call.service.floors.check(terms)
+    except Refusal as refusal:
+        return {"refused": refusal.body()["error"]}
+    return {"refused": None, "terms": terms, **levels_of(Campaign(0, "", 0, terms))}
+
+
+def prepare_check(request: Request) -> None:
+    """Compute what `check_offered` needs; it is cached."""
+    with suppress(Refusal):
+        levels_of(Campaign(0, "", 0, read_campaign(request)))
 
 
 def forecast_rewards(call: Call) -> Plain:
@@ -55,8 +66,9 @@ def forecast_rewards(call: Call) -> Plain:
     ``basis``  "observed" if closed periods had rewards that differ; "unchanged" if nothing can be learned from them,
                and the shares are those of the last period
     """
-    campaign = call.own_campaign()
-    rewards = check_rewards(call.body().get("rewards"), set(campaign.noises))
+    campaign, asked = call.own_campaign(), call.request.query.get("rewards")
+    sent = parse_json(asked.encode()) if asked else campaign.terms["rewards"]
+    rewards = check_rewards(sent, set(campaign.noises))
     spans = [span for span in campaign.spans(call.now) if span.key in call.tx.closed_keys(campaign.key)][-LATEST:]
     entries = [each for each in periods(call.tx, campaign, spans) if each["settings"]]
     if not entries:

@@ -89,7 +89,8 @@ export class Maker {
     const empty = FIELDS.find(([name, , kind]) => kind !== "checkbox" && name !== "readings_expected" && input(name).value === "");
     if (empty) return this.say(`${empty[1]}: not filled in yet.`);
     try {
-      const { terms, ...promises } = await ask("POST", "/v1/campaigns/check", { body: this.campaign });
+      const { refused, terms, ...promises } = await ask("POST", "/v1/campaigns/check", { body: this.campaign });
+      if (refused) return this.say(refused.message, refused.field);
       this.say("Everything fits.", "", true);
       await this.preview(terms, promises);
     } catch (error) {

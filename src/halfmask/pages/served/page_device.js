@@ -17,8 +17,8 @@ export class ServiceError extends Error {
 }
 
 /** Ask the service. Throws a ServiceError with status 0 if it cannot be reached. */
-export async function ask(method, path, { token = "", body } = {}) {
-  const headers = { ...(token && { Authorization: `Bearer ${token}` }), ...(body && { "Content-Type": "application/json" }) };
+export async function ask(method, path, { token = "", body, key = "" } = {}) {
+  const headers = { ...(token && { Authorization: `Bearer ${token}` }), ...(body && { "Content-Type": "application/json" }), ...(key && { "Idempotency-Key": key }) };
   let answer;
   try {
     answer = await fetch(path, { method, headers, body: body && JSON.stringify(body), credentials: "same-origin", cache: "no-store" });
@@ -60,7 +60,10 @@ export class PageDevice {
   }
   async join(setting, group = null, invitation = null) {
     const body = { setting, ...(group && { group }), ...(invitation && { invitation }) };
-    const made = await ask("POST", `/v1/campaigns/${this.campaign.campaign}/producers`, { body });
+    const wanted = JSON.stringify([this.campaign.campaign, body]);
+    if (this.all.joining?.wanted !== wanted) this.keep((all) => (all.joining = { wanted, key: hex(newChain()) }));
+    const made = await ask("POST", `/v1/campaigns/${this.campaign.campaign}/producers`, { body, key: this.all.joining.key });
+    this.keep((all) => delete all.joining);
     this.remember({ ...made, by: "page", setting, joined: Date.now(), waiting: [], sent: [] });
   }
   /** The key of a day, kept until no campaign takes reports of it. It serves all campaigns and joins: the same reading

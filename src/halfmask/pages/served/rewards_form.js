@@ -42,7 +42,7 @@ export class Rewards {
   }
   async ask() {
     try {
-      const found = await ask("POST", `/v1/campaigns/${this.campaign.campaign}/rewards/forecast`, { body: { rewards: this.rewards } });
+      const found = await ask("GET", `/v1/campaigns/${this.campaign.campaign}/rewards/forecast?rewards=${encodeURIComponent(JSON.stringify(this.rewards))}`);
       at("forecast").textContent = this.said(found);
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;

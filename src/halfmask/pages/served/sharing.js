@@ -130,7 +130,7 @@ export class Sharing {
     at("change").hidden = !byPage || !stays || level.id === member.setting || level.against === "one_service";
     at("change").textContent = words.say("change", { id: level.id });
     at("change-device").hidden = byPage || !stays || level.id === member.setting;
-    at("change-device").textContent = words.say("change_device", { command: `halfmask join ${location.origin} --campaign ${campaign.campaign} --setting ${level.id} --state mine` });
+    at("change-device").textContent = words.say("change_device", { command: `halfmask join ${location.origin} --campaign ${campaign.campaign} --setting ${level.id} --state mine --pair` });
     at("leave").hidden = !stays;
     at("forget").hidden = stays && this.trouble !== "gone";
     at("budget").hidden = !byPage;

@@ -89,7 +89,6 @@ export class Watch {
     this.stream?.close();
     this.entries.clear();
     this.campaign = await ask("GET", `/v1/campaigns/${id}`);
-    this.make(false);
     history.replaceState(null, "", `/watch?campaign=${id}`);
     const { name, purpose } = this.campaign;
     at("name").textContent = name;
@@ -98,6 +97,8 @@ export class Watch {
     for (const kind of ["csv", "parquet"]) at(kind).href = `/v1/campaigns/${id}/periods.${kind}`;
     at("call").textContent = `curl -H "Authorization: Bearer $HALFMASK_TOKEN" "${location.origin}/v1/campaigns/${id}/periods"`;
     await this.refresh();
+    this.make(false);
+    this.draw();
     this.rewards.open();
     this.listen(id);
   }
