@@ -13,6 +13,7 @@ NAMES = (
     "audit",
     "attacks",
     "service",
+    "closing",
     "smoothing",
     "calibration",
     "promises",

@@ -22,11 +22,13 @@ CUT_OFF = "its answer is not HTTP, or was cut off"
 AGAIN = frozenset((408, 425, 429, 500, 502, 503, 504, 507))
 
 
-def urllib_transport(method: str, address: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
+def urllib_transport(
+    method: str, address: str, headers: Mapping[str, str], body: bytes | None, timeout: float = TIMEOUT
+) -> Answer:
     """Send one request with the standard library. Redirects are not followed: a token must not go elsewhere."""
     request = urllib.request.Request(address, data=body, headers=dict(headers), method=method)
     try:
-        with _OPENER.open(request, timeout=TIMEOUT) as answer:
+        with _OPENER.open(request, timeout=timeout) as answer:
             content = answer.read(MOST_BYTES)
             if answer.length and len(content) < MOST_BYTES:  # shorter than Content-Length: cut off
                 raise OSError(0, CUT_OFF)

@@ -1,6 +1,9 @@
 """A gateway's cells arrive above, once, whatever happens to the messages and to either side."""
 
+import asyncio
+import math
 import random
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -9,8 +12,9 @@ from typing import Any
 import pytest
 
 from halfmask.errors import RunError
+from halfmask.service.background_tasks import repeated
 from halfmask.service.closing import close_all
-from halfmask.service.gateway import Gateway, sooner
+from halfmask.service.gateway import EVERY, Gateway, next_turn, sooner
 from halfmask.service.refusal import Refusal
 from halfmask_device.http_client import ServiceClient as Upstream
 from halfmask_device.http_client import ServiceError, Transport
@@ -123,6 +127,43 @@ def test_what_the_gateway_closed_arrives_and_what_comes_later_does_not(tmp_path:
             close_all(tx, mine, spans, below.clock())
         assert below.wait(sender.round()) >= 1
         assert round(closed(above, campaign, consumer)["sum"]["estimate"] * 1000) == total
+
+
+def test_the_next_turn_comes_at_the_deadline_and_often_after_it(tmp_path: Path) -> None:
+    with services(tmp_path, "above", "gateway") as (above, below):
+        campaign = above.campaign(above.consumer())
+        assert next_turn(below.service) == math.inf
+        below.wait(gateway(below, link(above), node_token(above, campaign)).round())
+        for now, seconds in (
+            ("2026-11-17T00:54:00Z", 60),  # its own deadline is five minutes before the one above
+            ("2026-11-17T00:55:00Z", EVERY),
+            ("2026-11-17T00:59:59Z", EVERY),
+            ("2026-11-17T01:00:00Z", 86_100),
+        ):
+            below.clock.set(now)
+            assert next_turn(below.service) == seconds
+
+
+def test_turns_that_fail_still_come_in_time(world: World) -> None:
+    """Without the limit the fifth would come after 2 + 4 + 8 + 16 hours."""
+    enough = threading.Event()
+    turns = []
+
+    def make(*_: Any) -> Any:
+        async def turn() -> None:
+            turns.append(1)
+            if len(turns) >= 5:
+                enough.set()
+            raise OSError("away")
+
+        return turn
+
+    async def live() -> bool:
+        task = repeated(make, 7200.0, "failed", within=lambda _: 0.01)
+        async with task(world.service, world.app.state.writer):
+            return await asyncio.to_thread(enough.wait, 60)
+
+    assert world.wait(live())
 
 
 def test_who_leaves_at_a_gateway_is_withdrawn_above(tmp_path: Path) -> None:

@@ -1,6 +1,9 @@
 """Peers come to the same exact total on every node, whatever happens to their messages."""
 
+import math
 import random
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +21,7 @@ from halfmask.service.request import digest
 from halfmask_device.http_client import ServiceClient as Peer
 from halfmask_device.http_client import Transport
 from tests.refusals import refused
+from tests.service.fleet import wait_until
 from tests.service.links import Faulty, link
 from tests.service.test_gateway import services, shared
 from tests.service.world import World, instant
@@ -207,6 +211,57 @@ def test_a_node_that_is_gone_for_good_is_dropped_by_the_operator(tmp_path: Path)
             net.round()
         period = net.worlds[0].periods(campaign, consumer)[DAY]
         assert (period["state"], round(period["sum"]["estimate"] * 1000)) == ("closed", total)
+
+
+def test_a_peer_that_hangs_delays_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is asked once and then left alone until its answer comes; the others hear of everything meanwhile."""
+    monkeypatch.setattr(peers, "PATIENCE", 0.05)
+    with services(tmp_path, "a", "b") as worlds:
+        net = Net(worlds, [(0, 1)])
+        consumer = worlds[0].consumer()
+        campaign = worlds[0].campaign(consumer)
+        net.round()
+        total = shared(worlds[0], campaign, 3, 100)
+        answers, asked = threading.Event(), []
+
+        def hangs(*request: Any) -> Any:
+            asked.append(request)
+            answers.wait(60)
+            raise OSError("gone")
+
+        others = [Peer("http://hangs", hangs, tries=1), Peer("http://b", link(worlds[1]), tries=1)]
+        node = Peers(worlds[0].service, worlds[0].app.state.writer, others, SECRET)
+        try:
+            wait_until(lambda: worlds[0].wait(node.round()) == 1 and net.totals(campaign)[1] == total, "b did not hear")
+            for _ in range(5):
+                worlds[0].wait(node.round())
+            assert len(asked) == 1
+        finally:
+            answers.set()
+        wait_until(lambda: worlds[0].wait(node.round()) >= 0 and len(asked) > 1, "it was not asked again")
+
+
+def test_a_peer_that_fails_slowly_is_left_alone_for_longer_each_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peers, "SLOW", 0.0)
+    with services(tmp_path, "a") as (world,):
+        asked = []
+
+        def fails(*request: Any) -> Any:
+            asked.append(request)
+            raise OSError("gone")
+
+        node = Peers(world.service, world.app.state.writer, [Peer("http://gone", fails, tries=1)], SECRET)
+        (turn,) = node._turns.values()
+        for number in (1, 2, 3):
+            turn.pause, began = 0.0, time.monotonic()
+            wait_until(lambda number=number: world.wait(node.round()) == 0 and turn.slow >= number, "no failure noted")
+            assert turn.pause > began
+            turn.pause = math.inf
+            before = len(asked)
+            assert world.wait(node.round()) == 0
+            assert len(asked) == before
 
 
 def test_moving_to_another_home_counts_nothing_twice_and_loses_nothing(tmp_path: Path) -> None:

@@ -6,13 +6,17 @@ import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from functools import partial
 from typing import Any
 
+from starlette.concurrency import run_in_threadpool
+
+from halfmask.service.refusal import Refusal
 from halfmask.service.service import Service, Writer
 
 log = logging.getLogger("halfmask.service")
-SPARE = 9
-"""The pause after a turn is at least this many times as long as the turn, so that the task stays a small load."""
+SPARE = 9.0
+"""The pause after a turn is usually at least this many times as long, so that the task stays a small load."""
 LONGEST = 60.0
 """Longest pause in seconds between two turns while they fail."""
 BackgroundTask = Callable[[Service, Writer], AbstractAsyncContextManager[Any]]
@@ -20,15 +24,24 @@ BackgroundTask = Callable[[Service, Writer], AbstractAsyncContextManager[Any]]
 
 
 def repeated(
-    make: Callable[[Service, Writer], Callable[[], Awaitable[Any]]], every: float, failed: str, spare: float = SPARE
+    make: Callable[[Service, Writer], Callable[[], Awaitable[Any]]],
+    every: float,
+    failed: str,
+    spare: float = SPARE,
+    within: Callable[[Service], float] | None = None,
 ) -> BackgroundTask:
     """Return a background task that takes a turn about every ``every`` seconds.
 
-    ``failed``  the message with which a turn that fails is logged, and tried again later
-    ``spare``   the least pause after a turn, in lengths of the turn
+    ``failed``  message with which a turn that fails is logged; it is tried again later
+    ``spare``   the pause after a turn is at least this many times as long as the turn
+    ``within``  returns the seconds after which the next turn must come at the latest, also if turns fail
     """
 
-    return lambda service, writer: running(_for_ever(make(service, writer), every, failed, spare))
+    def task(service: Service, writer: Writer) -> AbstractAsyncContextManager[Any]:
+        latest = None if within is None else partial(within, service)
+        return running(_for_ever(make(service, writer), every, failed, spare, latest))
+
+    return task
 
 
 @asynccontextmanager
@@ -43,7 +56,9 @@ async def running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
             await task
 
 
-async def _for_ever(turn: Callable[[], Awaitable[Any]], every: float, failed: str, spare: float) -> None:
+async def _for_ever(
+    turn: Callable[[], Awaitable[Any]], every: float, failed: str, spare: float, latest: Callable[[], float] | None
+) -> None:
     pause = every
     while True:
         began = time.monotonic()
@@ -54,4 +69,8 @@ async def _for_ever(turn: Callable[[], Awaitable[Any]], every: float, failed: st
             pause = min(pause * 2, LONGEST)
             said = getattr(error, "said", getattr(error, "code", ""))
             log.warning(failed, extra={"kind": type(error).__name__, "code": said}, exc_info=error)
-        await asyncio.sleep(pause * random.uniform(0.75, 1.0))
+        wait = pause * random.uniform(0.75, 1.0)
+        if latest is not None:
+            with suppress(Refusal):  # the store cannot be reached
+                wait = min(wait, await run_in_threadpool(latest))
+        await asyncio.sleep(wait)

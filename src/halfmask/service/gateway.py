@@ -6,6 +6,7 @@ version. The service above keeps the highest version, so lost, repeated or reord
 """
 
 import logging
+import math
 from functools import partial
 
 from starlette.concurrency import run_in_threadpool
@@ -20,8 +21,11 @@ from halfmask.service.storage.period_rows import KnownRow
 from halfmask.service.storage.sql_store import Transaction
 from halfmask_device.http_client import ServiceClient as Upstream
 from halfmask_device.http_client import Transport, urllib_transport
+from halfmask_device.instants import MINUTE, SECOND
 
 log = logging.getLogger("halfmask.service")
+BRIEF: Transport = partial(urllib_transport, timeout=10.0)
+"""Gives a service above that hangs up soon enough to try again before the deadline."""
 EVERY = 2.0
 """Seconds between two checks for changes."""
 SOONER = 5
@@ -92,9 +96,27 @@ class Gateway:
         self._arrived |= {row.period: row.version for row in rows}
 
 
-def background_task(address: str, token: str, transport: Transport = urllib_transport) -> BackgroundTask:
+def next_turn(service: Service) -> float:
+    """Return the seconds until a gateway must send again at the latest: at its deadlines, and often after one.
+
+    What it sends later than the deadline above does not count there.
+    """
+    now = service.clock()
+    with service.store.reading() as tx:
+        campaigns = [service.campaign_of(tx, row.key) for row in tx.campaigns() if row.consumer == UPSTREAM]
+    passed = [now - each.deadline(span) for each in campaigns for span in recent(each, now)]
+    if any(0 <= since < SOONER * MINUTE for since in passed):
+        return EVERY
+    return min((-since / SECOND for since in passed if since < 0), default=math.inf)
+
+
+def background_task(address: str, token: str, transport: Transport = BRIEF) -> BackgroundTask:
     """Return the background task that sends cells as long as the service runs."""
     upstream = Upstream(address, transport, tries=1)
     return repeated(
-        lambda service, writer: Gateway(service, writer, upstream, token).round, EVERY, "cells could not be sent up"
+        lambda service, writer: Gateway(service, writer, upstream, token).round,
+        EVERY,
+        "cells could not be sent up",
+        spare=1,
+        within=next_turn,
     )

@@ -6,9 +6,12 @@ deadline has passed and every node that has cells of it has sent its final cells
 node that is cut off keeps the period open until it hears from the others again.
 """
 
+import asyncio
 import logging
 import re
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from http.client import HTTPException
 from typing import Any, NamedTuple
@@ -16,7 +19,7 @@ from typing import Any, NamedTuple
 from starlette.concurrency import run_in_threadpool
 
 from halfmask.errors import HalfmaskError, OptionError
-from halfmask.service.background_tasks import BackgroundTask, repeated
+from halfmask.service.background_tasks import LONGEST, BackgroundTask, repeated
 from halfmask.service.campaign import Campaign, check_text, check_whole
 from halfmask.service.campaign_periods import OWN, Noted, changed_cells, note_last, recent
 from halfmask.service.campaign_requests import MOST_VERSION, mirror, offer_of
@@ -38,6 +41,11 @@ LEAST_SECRET = 32
 PEER = 0
 MOST_CELLS, MOST_TOLD = 2000, 20_000
 """Most cells in a message, so that it stays below the largest body, and in an answer, which may be longer."""
+PATIENCE = 2.0
+"""Seconds for which a round waits for the answers of its peers."""
+SLOW = 1.0
+"""Seconds from which on a failure is slow, so that the peer is left alone for a while."""
+BRIEF: Transport = partial(urllib_transport, timeout=5.0)
 MANY = 2000
 """Most periods whose cells are stored at once."""
 SOME = 100
@@ -230,33 +238,67 @@ def give(call: Call) -> Plain:
     return {"campaign": campaign.public, "consumer": name}
 
 
+@dataclass
+class Turn:
+    """What is going on with one peer.
+
+    ``task``   the conversation that is going on, or the last one
+    ``slow``   how many conversations failed slowly in a row
+    ``pause``  the peer is left alone until this moment of the monotonic clock
+    """
+
+    task: "asyncio.Task[bool] | None" = None
+    slow: int = 0
+    pause: float = 0.0
+
+
 class Peers:
-    """Speaks to each peer once per `round`."""
+    """Speaks to each peer once per `round`, to all at the same time."""
 
     def __init__(self, service: Service, writer: Writer, peers: Sequence[Peer], token: str) -> None:
         self.service, self.writer, self.peers, self.token = service, writer, peers, token
         self._open: dict[tuple[str, int], list[str]] = {}
         """Periods that were open at a peer when it last answered, by the peer's address and the campaign's key."""
+        self._turns = {peer.address: Turn() for peer in peers}
 
     async def round(self) -> int:
-        """Store what changed here, then exchange with every peer. Return how many could be reached."""
+        """Store what changed here, then exchange with every peer. Return how many could be reached.
+
+        A peer that does not answer for `PATIENCE` is not waited for. The next rounds leave it alone until its
+        conversation has ended, and longer each time that it fails slowly.
+        """
         for campaign in await run_in_threadpool(self.service.store.read, self._campaigns):
             found = await run_in_threadpool(self.service.store.read, partial(self._changed, campaign=campaign))
             for start in range(0, len(found), MANY):
                 noted, now = found[start : start + MANY], self.service.clock()
                 await self.writer.submit(partial(note_last, campaign=campaign, noted=noted, now=now))
-        reached = 0
+        begun = []
         for peer in self.peers:
-            try:
-                await self._meet(peer)
-                for campaign in await run_in_threadpool(self.service.store.read, self._campaigns):
-                    await self._exchange(peer, campaign)
-                reached += 1
-            except (HalfmaskError, HTTPException, Refusal, KeyError, TypeError, ValueError) as error:
-                said = getattr(error, "said", getattr(error, "code", ""))
-                extra = {"kind": type(error).__name__, "code": said, "peer": peer.address}
-                log.warning("a peer could not be spoken to", extra=extra)
-        return reached
+            turn = self._turns[peer.address]
+            if (turn.task is None or turn.task.done()) and time.monotonic() >= turn.pause:
+                turn.task = asyncio.create_task(self._speak(peer, turn))
+                begun.append(turn.task)
+        done = (await asyncio.wait(begun, timeout=PATIENCE))[0] if begun else set()
+        return sum(task.result() for task in done)
+
+    async def _speak(self, peer: Peer, turn: Turn) -> bool:
+        """Exchange all campaigns with a peer. Return whether it could be reached."""
+        began = time.monotonic()
+        try:
+            await self._meet(peer)
+            for campaign in await run_in_threadpool(self.service.store.read, self._campaigns):
+                await self._exchange(peer, campaign)
+            turn.slow = 0
+            return True
+        except (HalfmaskError, HTTPException, Refusal, KeyError, TypeError, ValueError) as error:
+            said = getattr(error, "said", getattr(error, "code", ""))
+            extra = {"kind": type(error).__name__, "code": said, "peer": peer.address}
+            log.warning("a peer could not be spoken to", extra=extra)
+            took = time.monotonic() - began
+            if took >= SLOW:
+                turn.slow += 1
+                turn.pause = time.monotonic() + min(LONGEST, took * 2**turn.slow)
+            return False
 
     def _campaigns(self, tx: Transaction) -> list[Campaign]:
         """Return the campaigns that have recent or open periods, except those kept for an upstream service."""
@@ -308,9 +350,12 @@ class Peers:
         self.service.heard[campaign.key] = now
 
 
-def background_task(addresses: Sequence[str], token: str, transport: Transport = urllib_transport) -> BackgroundTask:
+def background_task(addresses: Sequence[str], token: str, transport: Transport = BRIEF) -> BackgroundTask:
     """Return the background task that speaks to the peers as long as the service runs."""
     peers = [Peer(address, transport, tries=1) for address in addresses]
     return repeated(
-        lambda service, writer: Peers(service, writer, peers, token).round, EVERY, "a round with the peers failed"
+        lambda service, writer: Peers(service, writer, peers, token).round,
+        EVERY,
+        "a round with the peers failed",
+        spare=1,
     )
