@@ -2,9 +2,9 @@
 
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from halfmask.commands._options import AnyPath, Flag, command
+from halfmask.commands._options import AnyPath, Flag, Several, command
 from halfmask.commands._printing import print_rows
 from halfmask.commands._shared_options import MayWrite, OnEngine
 from halfmask.errors import OptionError
@@ -30,22 +30,34 @@ class AggregateOptions(MayWrite, OnEngine):
         With --stream: read the files that are there and were not read before, then end.
     state
         With --stream: the folder for the stream's checkpoint and its batches of cells.
+    offer
+        The campaign's offer (JSON), as GET /v1/campaigns/ID answers; one for each campaign. A table then has the unit,
+        the step, the variance of the noise and the least cohort, which estimates need.
     output
-        The cells to write (JSON).
+        The cells to write: .json, or a table as .parquet or .csv, one row per campaign, period and setting.
     """
 
     lake: AnyPath = field(kw_only=False)
     stream: Flag = False
     once: Flag = False
+    offer: Annotated[tuple[Path, ...], Several] = ()
     state: AnyPath | None = None
 
     def save(self, made: "LakeCells", path: Path) -> None:
         from halfmask.files import write_page
         from halfmask.service.lake import nested
+        from halfmask.service.lake_table import read_offers, write_cells
 
-        write_page(nested(made), path)
+        if path.suffix == ".json":
+            write_page(nested(made), path)
+        else:
+            write_cells(made, read_offers(self.offer), path)
 
     def check_together(self) -> None:
+        if self.output is not None and Path(self.output).suffix not in (".json", ".parquet", ".csv"):
+            raise OptionError("`output` ends in .json, .parquet or .csv", kind="output")
+        if self.offer and (self.output is None or Path(self.output).suffix == ".json"):
+            raise OptionError("`offer` is for a table: name a .parquet or .csv as `output`", kind="offer")
         if self.stream and (self.engine != "spark" or self.state is None):
             raise OptionError("a stream runs on the engine spark and needs a folder for its state")
         if (self.once or self.state is not None) and not self.stream:
