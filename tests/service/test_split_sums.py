@@ -1,5 +1,7 @@
 """Split sums between two services: each sum is exact but for two draws of known noise, and rewards follow."""
 
+import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -7,10 +9,13 @@ import pytest
 
 from halfmask.service.campaign_requests import mirror
 from halfmask.service.floors import Floors
+from halfmask.service.mqtt import Broker
+from halfmask.service.mqtt_intake import Intake
 from halfmask.service.refusal import Refusal
 from halfmask.service.split.split_options import SplitOptions
 from halfmask_device.setting import law_of
 from tests.device.prio3_vectors import cheated, randomness
+from tests.service.links import Faulty
 from tests.service.servers import fresh_database
 from tests.service.split_pair import (
     AFTER,
@@ -336,3 +341,43 @@ def test_both_services_on_each_kind_of_database(kind: str, request: pytest.Fixtu
         assert device.to_helper(START, 5)["status"] == device.to_leader(START, 5)["status"] == "known"
         assert pair.close()["sum"]["estimate"] == estimate(pair, 18)
         assert held(pair.leader) == held(pair.helper) == 0
+
+
+def test_lost_doubled_and_late_messages_change_nothing(pair: Pair) -> None:
+    """Messages between the services are lost, doubled and delivered late, and so are those of the devices."""
+    chance = random.Random(3)
+    faulty = Faulty(link_to(pair.helper), chance)
+    pair.reach(faulty)
+    for number, key in enumerate(("2026-11-15", DAY, "2026-11-17"), start=1):
+        pair.set(f"2026-11-{15 + number}T00:10:00Z")
+        totals = [chance.randrange(4001) for _ in range(4)]
+        for total in totals:
+            device = pair.join()
+            for _ in range(2):
+                device.report(f"{key}T00:00:00Z", total)
+        for _ in range(20):
+            if pair.close(key, turns=1)["state"] == "closed":
+                break
+        else:
+            faulty.broken = False
+        entry = pair.close(key, turns=1)
+        drawn = pair.leader.service.draws.count, pair.helper.service.draws.count  # type: ignore[attr-defined]
+        assert drawn == (number, number)
+        noise_of = noise(pair, "leader", number) + noise(pair, "helper", number)
+        assert entry["sum"]["estimate"] == pytest.approx((sum(totals) + noise_of) * 0.01, abs=1e-9)
+    assert faulty.faults > 3
+
+
+def test_split_reports_are_not_taken_by_mqtt(pair: Pair) -> None:
+    pair.set(AFTER)
+    device = pair.join()
+    nonce, share, _ = device.cut(START, 5)
+    body = {"token": device.token, "reports": [{"time": START, "setting": "S", "report": nonce, "share": share}]}
+    producer = pair.leader.ok("GET", "/v1/me", device.token)["producer"]
+
+    async def receipt() -> Any:
+        intake = Intake(pair.leader.service, pair.leader.app.state.writer, Broker.parse("mqtt://127.0.0.1:1"), "test")
+        return await intake._receipt(producer, json.dumps(body).encode(), patient=False)
+
+    assert pair.leader.wait(receipt())["error"]["code"] == "http_only"
+    assert held(pair.leader) == 0
