@@ -1,6 +1,6 @@
 """What meters publish by MQTT: the state of their register in a message, and its unit.
 
-Tasmota, Shelly, Zigbee2MQTT and DSMR-reader are recognised by topic or by field.
+Tasmota, Shelly, Zigbee2MQTT, DSMR-reader and AIIDA are recognised by topic or by field.
 """
 
 import json
@@ -16,6 +16,7 @@ FIELDS = (
     ("energy", "kWh"),  # Zigbee2MQTT, zigbee2mqtt/NAME
     ("aenergy.total", "Wh"),  # Shelly Gen2 and later, NAME/status/switch:0
     ("total_act", "Wh"),  # Shelly Pro 3EM, NAME/status/emdata:0
+    ("1-0:1.8.0", "kWh"),  # AIIDA's raw messages: a list of values by OBIS code
 )
 """Fields of JSON messages that hold a register, and its unit."""
 NUMBERS = (
@@ -82,12 +83,19 @@ def find_register(topic: str, payload: bytes, path: str, unit: str | None) -> Re
 def _parsed(payload: bytes) -> Any:
     """Return the JSON of a message with exact numbers; None if it is not JSON."""
     try:
-        return json.loads(payload, parse_float=Decimal, parse_constant=lambda _: None)
+        plain = json.loads(payload, parse_float=Decimal, parse_constant=lambda _: None)
     except (ValueError, RecursionError):
         return None
+    values = plain.get("values") if isinstance(plain, dict) else None
+    for each in values if isinstance(values, list) else ():  # of AIIDA: OBIS codes and values side by side
+        if isinstance(each, dict) and isinstance(each.get("dataTag"), str):
+            plain[each["dataTag"]] = each.get("value")
+    return plain
 
 
 def _follow(plain: Any, path: str) -> Any:
+    if isinstance(plain, dict) and path in plain:
+        return plain[path]
     for name in path.split(".") if path else ():
         plain = plain.get(name) if isinstance(plain, dict) else None
     return plain

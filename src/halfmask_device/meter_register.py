@@ -21,13 +21,16 @@ LONGEST = 31 * DAY
 """After a longer gap the register starts from the new state: its change says nothing of single intervals any more."""
 
 
-def interval_minutes(terms: CampaignTerms) -> int | None:
-    """Return the minutes of a reading that a campaign asks for: 30 if it does not say, None if they are not whole."""
+def interval_minutes(terms: CampaignTerms, otherwise: int = HALF_HOUR) -> int | None:
+    """Return the minutes of a reading that a campaign asks for; None if they are not whole.
+
+    ``otherwise``  minutes if the campaign does not say
+    """
     every = terms.offer.get("every_minutes")
     if isinstance(every, int) and every > 0:
         return every
     if terms.readings_expected is None:
-        return HALF_HOUR
+        return otherwise
     span = Calendar(terms.period, terms.time_zone).span_of(terms.begins)
     minutes, rest = divmod(span.ends - span.begins, terms.readings_expected * MINUTE)
     return None if rest else minutes

@@ -20,6 +20,13 @@ BEGINS = instant("2026-11-16T00:00:00Z")
 TASMOTA = {"Time": "2026-11-16T00:00:00", "ENERGY": {"Total": 1234.567, "Yesterday": 3.1, "Power": 312}}
 Z2M = {"energy": 1234.567, "linkquality": 87, "power": 312, "state": "ON"}
 SHELLY = {"id": 0, "output": True, "apower": 312.0, "aenergy": {"total": 1234567.0, "minute_ts": 1_790_000_000}}
+AIIDA = {
+    "asset": "CONNECTION-AGREEMENT-POINT",
+    "values": [
+        {"dataTag": "1-0:1.7.0", "value": "0.312", "unitOfMeasurement": "kW"},
+        {"dataTag": "1-0:1.8.0", "value": "1234.567", "unitOfMeasurement": "kWh"},
+    ],
+}
 NAMES = count()
 SHELLY_3EM = {"id": 0, "total_act": 1234567.0, "total_act_ret": 0.0}
 
@@ -28,6 +35,7 @@ SHELLY_3EM = {"id": 0, "total_act": 1234567.0, "total_act_ret": 0.0}
     ("topic", "payload"),
     [
         ("tele/meter/SENSOR", json.dumps(TASMOTA)),
+        ("aiida/meter", json.dumps(AIIDA)),
         ("zigbee2mqtt/meter", json.dumps(Z2M)),
         ("shellyplus/status/switch:0", json.dumps(SHELLY)),
         ("shellypro3em/status/emdata:0", json.dumps(SHELLY_3EM)),

@@ -13,6 +13,7 @@ from typing import Literal
 from halfmask_device.campaign_calendar import Calendar, Span
 from halfmask_device.errors import OptionError
 from halfmask_device.instants import HOUR, MINUTE, SECOND, Instant, instant_text
+from halfmask_device.meter_register import interval_minutes
 from halfmask_device.protocol import CampaignTerms
 from halfmask_device.reading_times import aligned
 from halfmask_device.setting import TOTAL
@@ -50,7 +51,7 @@ class ReadingPlan:
         calendar = Calendar(terms.period, terms.time_zone)
         if terms.release == TOTAL:
             return cls("5minute" if 0 < calendar.length < HOUR else "hour", 0)
-        minutes = _minutes(terms, calendar)
+        minutes = interval_minutes(terms, 60)
         if minutes is None or minutes > 60 or 60 % minutes or minutes % 5:
             raise OptionError(
                 "the campaign takes readings at intervals that Home Assistant does not keep: 5, 10, 15, 20, 30 and 60 "
@@ -62,18 +63,6 @@ class ReadingPlan:
     @property
     def row(self) -> Instant:
         return HOUR if self.rows == "hour" else 5 * MINUTE
-
-
-def _minutes(terms: CampaignTerms, calendar: Calendar) -> int | None:
-    """Return the minutes of a reading; 60 if the campaign does not say, None if they are not whole."""
-    every = terms.offer.get("every_minutes")
-    if isinstance(every, int) and every > 0:
-        return every
-    if terms.readings_expected is None:
-        return 60
-    span = calendar.span_of(terms.begins)
-    minutes, rest = divmod(span.ends - span.begins, terms.readings_expected * MINUTE)
-    return None if rest else minutes
 
 
 def open_periods(calendar: Calendar, after: Instant, now: Instant, terms: CampaignTerms) -> list[Span]:
