@@ -159,6 +159,14 @@ def test_unknown_unverified_and_invalid_reports_are_named_and_nothing_changes(pa
     assert sum_of(pair, valid)["reports"] == 3
 
 
+def test_a_set_may_be_larger_than_other_bodies(pair: Pair) -> None:
+    pair.set(AFTER)
+    nonces = [f"{number:032x}" for number in range(40_000)]
+    assert len(sum_of(pair, dict.fromkeys(nonces, b""), 409)["reports"]) == len(nonces)
+    body = {"reports": [{"report": nonce, "verifier": ""} for nonce in nonces]}
+    assert code_of(pair.ask(f"/periods/{DAY}/verify", body, 413)) == "too_large"
+
+
 def test_the_first_verifier_of_a_report_decides_for_good(pair: Pair) -> None:
     """No trying of other verifiers: neither a wrong one first, nor a right one after it."""
     pair.set(AFTER)

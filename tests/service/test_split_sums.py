@@ -88,6 +88,14 @@ def test_a_part_below_the_least_cohort_is_left_out_and_named(pair: Pair, plain: 
     assert entry["sum"]["estimate"] == estimate(pair, 60, plain=0 if left_out else 1500)
 
 
+def test_estimates_that_need_a_variance_are_null(pair: Pair) -> None:
+    three(pair, 10, 20, 30)
+    pair.leader.report(pair.join("T").token, (START, 500, "T"))
+    pair.close()
+    entry = pair.leader.periods(pair.campaign, pair.consumer, population="10", weighted="true")[DAY]
+    assert (entry["variance"], entry["population"], entry["weighted_mean"]) == (None, None, None)
+
+
 def test_too_few_split_reports_give_no_sum(pair: Pair) -> None:
     three(pair, 10, 20)
     assert pair.close()["withheld"] == "fewer than 3 producers"

@@ -166,8 +166,11 @@ class PeriodQuestion:
     weighted: bool
 
     def answer(self, campaign: Campaign, entry: Plain, row: ClosedRow | None) -> Plain:
-        """Return the period with the additional estimates, which are null if the period is withheld or open."""
-        shown = row is not None and entry["withheld"] is None
+        """Return the period with the additional estimates.
+
+        They are null if the period is withheld or open, and if its sum has a split part, whose variance nobody knows.
+        """
+        shown = row is not None and entry["withheld"] is None and "split" not in entry
         cells = by_setting(read(row.cells)) if row is not None and shown else None
         more: Plain = {}
         if self.population is not None:
