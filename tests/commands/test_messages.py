@@ -95,3 +95,10 @@ def test_the_program_says_it_in_its_own_spelling(tmp_path: Path) -> None:
     told = refused("profile", "x.csv", "-o", "x.profile", "--format", "paper", cwd=tmp_path)
     assert "--format 'paper' is not one of" in told
     assert "`" not in told
+
+
+def test_what_a_service_says_does_not_reach_the_terminal_as_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    from halfmask.commands._printing import note
+
+    note("purpose: \x1b[2J\x9b31mred \u202egnp.exe\u200b\nfine")
+    assert capsys.readouterr().err == "purpose: ?[2J?31mred ?gnp.exe?\nfine\n"

@@ -15,6 +15,7 @@ import pytest
 from halfmask.service.counters import WAITING, Counters
 from halfmask.service.floors import Floors
 from halfmask.service.http.app import EdgeOptions, create_app
+from halfmask.service.http.read_request import parse_post
 from halfmask.service.http.readiness import KEPT
 from tests.service.process import served
 from tests.service.servers import fresh_database
@@ -262,3 +263,37 @@ def test_a_wrong_configuration_is_refused_without_repeating_its_secrets(
     assert done.returncode == 2, done.stdout + done.stderr
     assert done.stderr.startswith("halfmask: ")
     assert "hunter2" not in done.stdout + done.stderr
+
+
+def test_closing_leaving_and_revoking_go_on_while_the_disk_is_full(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    consumer = world.consumer()
+    campaign = world.campaign(consumer, least_producers=1)
+    stays, leaves = world.join(campaign), world.join(campaign)
+    report = ("2026-11-16T11:00:00Z", 1000, "A")
+    for token in (stays, leaves):
+        world.report(token, report)
+    monkeypatch.setattr(world.store, "has_room", lambda: False)
+    assert world.refused(507, "POST", "/v1/reports", stays, {"reports": []})["code"] == "storage_full"
+    assert world.refused(507, "POST", "/v1/token", stays)["code"] == "storage_full"
+    assert world.ok("DELETE", "/v1/me", leaves)["withdrawn"] == 1
+    world.ok("DELETE", "/v1/token", leaves)
+    world.clock.set("2026-11-17T02:00:00Z")
+    period = world.periods(campaign, consumer)["2026-11-16"]
+    assert (period["state"], period["reports"]) == ("closed", 1)
+    assert world.close_period(campaign, consumer, "2026-11-16")["state"] == "closed"
+
+
+def test_a_body_is_parsed_only_for_a_token_that_exists(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    token, parsed = world.join(world.campaign(world.consumer())), []
+
+    def parse(raw: bytes, *rest: Any) -> Any:
+        parsed.append(raw)
+        return parse_post(raw, *rest)
+
+    monkeypatch.setattr("halfmask.service.http.app.parse_post", parse)
+    assert world.refused(401, "POST", "/v1/reports", "0" * 64, content=b"[" * 100_000)["code"] == "unauthenticated"
+    assert parsed == []
+    assert world.refused(400, "POST", "/v1/reports", token, content=b"[" * 100_000)["code"] == "not_json"
+    assert len(parsed) == 1

@@ -2,9 +2,13 @@
 
 import json
 import sys
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+
+CONTROLS = ("Cc", "Cf")
+"""Categories of control characters and of marks that turn or hide text."""
 
 
 def note(message: str) -> None:
@@ -13,7 +17,12 @@ def note(message: str) -> None:
         from halfmask.commands._program import phrase
 
         message = phrase(message)
-    print(message, file=sys.stderr)
+    print(without_controls(message), file=sys.stderr)
+
+
+def without_controls(text: str) -> str:
+    """Return text without characters that change a terminal or the order of its letters: a service may send them."""
+    return "".join("?" if unicodedata.category(each) in CONTROLS and each != "\n" else each for each in text)
 
 
 def print_json(value: Any) -> None:

@@ -11,6 +11,7 @@ from cyclopts import App, CycloptsError
 
 from halfmask.commands import names
 from halfmask.commands._app import app
+from halfmask.commands._printing import without_controls
 from halfmask.errors import HalfmaskError, InputError
 from halfmask.extras import naming_extras
 from halfmask_device.errors import OPTION
@@ -120,5 +121,5 @@ def _interrupt(number: int, _: object) -> None:
 
 
 def _fail(message: str, code: int) -> None:
-    print("halfmask:", " ".join(message.split()), file=sys.stderr)
+    print("halfmask:", without_controls(" ".join(message.split())), file=sys.stderr)
     sys.exit(code)

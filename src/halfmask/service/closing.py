@@ -117,7 +117,7 @@ async def publish_closed(service: Service, writer: Writer, key: int | None = Non
         for start in range(0, len(rows), PUBLISHED_AT_ONCE):
             work = partial(_entries, campaign=campaign, rows=rows[start : start + PUBLISHED_AT_ONCE])
             entries = await run_in_threadpool(service.store.read, work)
-            await writer.submit(partial(_publish, key=number, entries=entries))
+            await writer.submit(partial(_publish, key=number, entries=entries), small=True)
             count += len(entries)
     return count
 
@@ -133,7 +133,7 @@ async def close_due(service: Service, writer: Writer, now: Instant, name: str | 
     """Close and publish the periods that are due, of all campaigns or the one named."""
     for campaign, spans in await run_in_threadpool(service.due, now, name):
         for group in closing_groups(campaign, spans):
-            await writer.submit(partial(close_all, campaign=campaign, spans=group, now=now))
+            await writer.submit(partial(close_all, campaign=campaign, spans=group, now=now), small=True)
             log.info("periods closed", extra={"campaign": campaign.public, "count": len(group)})
     key = None
     if name is not None:
@@ -169,8 +169,8 @@ async def delete_closed(service: Service, writer: Writer, before: Instant) -> in
         campaign = await run_in_threadpool(service.store.read, partial(service.campaign_of, key=key))
         work = partial(delete_some, campaign=campaign, period=period)
         with suppress(StoreGoneError):  # somebody reads them: the next turn tries again
-            began = time.monotonic()
-            while not await (writer.submit(work) if service.store.one_writer else run_in_threadpool(apart, work)):
+            began, alone = time.monotonic(), service.store.one_writer
+            while not await (writer.submit(work, small=True) if alone else run_in_threadpool(apart, work)):
                 await asyncio.sleep(time.monotonic() - began)  # half of the time is for others
                 began = time.monotonic()
             gone += 1

@@ -56,13 +56,13 @@ def background_task(retain_days: int) -> BackgroundTask:
 
     def make(service: Service, writer: Writer) -> Callable[[], Awaitable[None]]:
         async def turn() -> None:
-            gone = await writer.submit(partial(forget, now=service.clock()))
+            gone = await writer.submit(partial(forget, now=service.clock()), small=True)
             old = await run_in_threadpool(past, service, retain_days * DAY) if retain_days else []
             gone["producers"] = 0
             for campaign in old:
-                while await writer.submit(partial(forget_reports, campaign=campaign)):
+                while await writer.submit(partial(forget_reports, campaign=campaign), small=True):
                     pass
-                while count := await writer.submit(partial(forget_members, campaign=campaign)):
+                while count := await writer.submit(partial(forget_members, campaign=campaign), small=True):
                     gone["producers"] += count
             if any(gone.values()):
                 log.info("deleted what is old", extra=gone)

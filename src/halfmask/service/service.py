@@ -205,7 +205,7 @@ Work = Callable[[Transaction], Any]
 Batched = (Post, SharePost)
 """Jobs that are decided together in one transaction."""
 Job = Post | SharePost | Work
-Waiting = tuple[Job, asyncio.AbstractEventLoop, "asyncio.Future[Any]"]
+Waiting = tuple[Job, asyncio.AbstractEventLoop, "asyncio.Future[Any]", bool]
 
 
 class Writer:
@@ -238,15 +238,19 @@ class Writer:
             self._wake.notify()
         self._thread.join()
 
-    async def submit(self, job: Job) -> Any:
-        """Return the job's result once it is on disk. Raise its refusal if it is refused."""
+    async def submit(self, job: Job, *, small: bool = False) -> Any:
+        """Return the job's result once it is on disk. Raise its refusal if it is refused.
+
+        ``small``  whether it is also done while the disk is nearly full: what closes, leaves and deletes is, because
+                   it needs little and makes room
+        """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         with self._wake:
             if self._stopping:
                 raise Refusal(503, "stopping", "the service is stopping; nothing was taken, send it again", after=2)
             self._let_in(job)
-            self._waiting.append((job, loop, future))
+            self._waiting.append((job, loop, future, small))
             self.service.counters.put(WAITING, len(self._waiting))
             self._wake.notify()
         return await future
@@ -275,9 +279,9 @@ class Writer:
                     return
                 batch = self._take()
                 self.service.counters.put(WAITING, len(self._waiting))
-            results = self._write([job for job, _, _ in batch])
+            results = self._write_if_room(batch)
             loops: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
-            for (_, loop, future), result in zip(batch, results, strict=True):
+            for (_, loop, future, _), result in zip(batch, results, strict=True):
                 loops.setdefault(loop, []).append((future, result))
             for loop, pairs in loops.items():
                 with suppress(RuntimeError):  # the loop is closed: nobody waits any more
@@ -301,6 +305,13 @@ class Writer:
             del self._reports[post.token]
         return number
 
+    def _write_if_room(self, batch: Sequence[Waiting]) -> list[Any]:
+        """Return each job's result or error. While the disk is nearly full, only small jobs are done."""
+        if self.service.store.has_room():
+            return self._write([job for job, _, _, _ in batch])
+        done = iter(self._write([job for job, _, _, small in batch if small]))
+        return [next(done) if small else StoreFullError() for _, _, _, small in batch]
+
     def _write(self, jobs: Sequence[Job]) -> list[Any]:
         """Return each job's result or error. After a bug each job is tried alone, so that only the faulty one fails."""
         try:
@@ -317,8 +328,6 @@ class Writer:
             return [error]
 
     def _commit(self, jobs: Sequence[Job]) -> list[Any]:
-        if not self.service.store.has_room():
-            return [StoreFullError()] * len(jobs)
         results: list[Any] = [None] * len(jobs)
         posts = [(place, job) for place, job in enumerate(jobs) if isinstance(job, Post)]
         shares = [(place, job) for place, job in enumerate(jobs) if isinstance(job, SharePost)]

@@ -24,6 +24,7 @@ from halfmask import __version__
 from halfmask.service.background_tasks import BackgroundTask
 from halfmask.service.closing import background_tasks, close_due, publish_closed
 from halfmask.service.http.event_stream import make_stream
+from halfmask.service.http.known_tokens import KnownTokens
 from halfmask.service.http.page_files import add_pages
 from halfmask.service.http.period_tables import KINDS, make_table
 from halfmask.service.http.prometheus import Metrics
@@ -233,7 +234,7 @@ def _endpoint(service: Service, writer: Writer, route: Route) -> Endpoint:
             prepare = partial(service.answer, request=asked, roles=route.roles, work=route.prepare)
             prepared = await run_in_threadpool(service.store.read, prepare)
         if route.method != "GET":
-            answer, then = await writer.submit(work), route.then
+            answer, then = await writer.submit(work, small=route.small), route.then
             if then is not None:
                 await publish_closed(service, writer)
                 read = service.store.read
@@ -249,6 +250,8 @@ def _endpoint(service: Service, writer: Writer, route: Route) -> Endpoint:
 def _reports(service: Service, writer: Writer) -> Endpoint:
     """Return the endpoint for reports, which are decided and written together with those of other requests."""
 
+    known = KnownTokens(service.store)
+
     async def reports(request: HttpRequest) -> Response:
         headers = headers_of(request.scope)
         raw = await read_body(headers, request.receive)
@@ -257,6 +260,7 @@ def _reports(service: Service, writer: Writer) -> Endpoint:
         if token is None:
             raise unauthenticated()
         service.requests.take(token, "this request and its reports were not taken")
+        await known.check(token)
         return _json({"results": await writer.submit(parse_post(raw, token, now))}, 200)
 
     return reports

@@ -31,6 +31,7 @@ class Route:
     ``first``   slow work without the store, which is done first so that other requests need not wait for it
     ``prepare`` slow work that reads the store, done before the transaction that writes; `Call.prepared` is its result
     ``most``    most bytes of the body
+    ``small``   whether it is also done while the disk is nearly full
     ``once``    whether an idempotency key is heeded: the request makes something, and its answer may be lost
     ``then``    the function that answers after ``work``, once closed periods are published
     """
@@ -46,6 +47,7 @@ class Route:
     prepare: Callable[[Call], object] | None = None
     most: int = MOST_BYTES
     once: bool = False
+    small: bool = False
     then: Callable[[Call], Plain] | None = None
 
 
@@ -109,7 +111,7 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/v1/consumers", ("operator",), members.add_consumer, 201, _object(name=TEXT), once=True),
     Route("POST", "/v1/consumers/{consumer}/token", ("operator",), members.renew_consumer, 201, once=True),
     Route("POST", "/v1/token", ALL, members.renew_token, 201, once=True),
-    Route("DELETE", "/v1/token", ALL, members.revoke_token),
+    Route("DELETE", "/v1/token", ALL, members.revoke_token, small=True),
     Route(
         "POST",
         "/v1/campaigns",
@@ -148,7 +150,7 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/v1/me/code", ("producer",), pairing.make_code, 201),
     Route("GET", "/v1/me", ("producer", "page"), members.show_me),
     Route("PATCH", "/v1/me", ("producer",), members.change_me, 200, _object(setting={"type": "string"})),
-    Route("DELETE", "/v1/me", ("producer", "page"), members.leave),
+    Route("DELETE", "/v1/me", ("producer", "page"), members.leave, small=True),
     Route("GET", "/v1/me/ledger", ("producer", "page"), campaigns.my_ledger, query=("after", "limit")),
     Route(
         "GET",
@@ -163,6 +165,7 @@ ROUTES: tuple[Route, ...] = (
         ("consumer",),
         campaigns.close_period,
         then=campaigns.show_closed,
+        small=True,
     ),
     Route(
         "PUT",
