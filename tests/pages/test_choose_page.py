@@ -209,6 +209,14 @@ def test_what_others_named_is_shown_as_text(browser: Browser, service: Hosted) -
     assert visit.wrong == []
 
 
+def test_the_page_speaks_in_the_campaigns_nouns(browser: Browser, service: Hosted) -> None:
+    campaign = service.campaign(nouns={"one": "station", "many": "stations"})
+    page = opened(browser, service, campaign).page
+    expect(page.locator("#asks")).to_contain_text("every station")
+    page.locator("details", has=page.locator("#never")).locator("summary").click()
+    expect(page.locator("#never")).to_contain_text("stations")
+
+
 def test_pages_come_with_a_strict_policy_and_without_the_outside(
     browser: Browser, service: Hosted, campaign: str
 ) -> None:

@@ -1,6 +1,7 @@
 """The consumer's page in a real browser: sign in, totals, what if, tables, live, a new campaign."""
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -114,7 +115,7 @@ def midnight_was_long_ago() -> bool:
     return datetime.now(UTC) - midnight() > timedelta(minutes=61)
 
 
-def test_a_closed_period_appears_by_itself_and_a_lost_connection_is_told(browser: Browser, service: Hosted) -> None:
+def test_a_closed_period_appears_by_itself(browser: Browser, service: Hosted) -> None:
     campaign = service.campaign()
     tokens = [join(service, campaign) for _ in range(PRODUCERS)]
     context = browser.new_context()
@@ -126,6 +127,14 @@ def test_a_closed_period_appears_by_itself_and_a_lost_connection_is_told(browser
     service.ok("POST", f"/v1/campaigns/{campaign}/periods/{day}/close", service.consumer)
     expect(page.locator("#today")).to_have_text("2 kWh")
     context.close()
+
+
+def test_a_lost_connection_says_when_the_last_update_was(browser: Browser, tmp_path: Path) -> None:
+    with hosted(tmp_path) as service:
+        page = signed_in(browser, service, service.campaign()).page
+        expect(page.locator("#live")).to_have_text("live")
+        service.served.stop()
+        expect(page.locator("#live")).to_have_text(re.compile(r"connection lost, last update \d\d:\d\d"))
 
 
 def test_tables_can_be_downloaded_and_the_call_is_the_same(browser: Browser, service: Hosted) -> None:
@@ -159,7 +168,8 @@ def test_refused_reports_are_told_by_reason(browser: Browser, service: Hosted) -
     assert report(service, join(service, campaign), midnight(3), 1) == "refused"
     page = signed_in(browser, service, campaign).page
     expect(page.locator("#refused")).to_contain_text("1 are of a time to come")
-    expect(page.locator("#influence")).to_contain_text("20 kWh")
+    entry = service.ok("GET", f"/v1/campaigns/{campaign}/periods", service.consumer)["periods"][0]
+    expect(page.locator("#influence")).to_contain_text(f"{entry['influence']['1']:,.0f} kWh")
 
 
 def test_a_campaign_is_made_from_an_offer_in_a_form_that_checks_itself(

@@ -84,6 +84,8 @@ class CampaignOptions(MayWrite):
         Keep masked reports after their period has closed.
     live
         Show open periods too.
+    nouns
+        What producers are called on their page, one and many of them, such as station,stations.
     service
         The address of the service to which the campaign is posted. Without it, it is only shown.
     token_file
@@ -119,6 +121,7 @@ class CampaignOptions(MayWrite):
     invitation: Flag = False
     keep: Flag = False
     live: Flag = False
+    nouns: str = "home,homes"
     service: str | None = None
     token_file: AnyPath | None = None
     helper: str | None = None
@@ -231,6 +234,7 @@ def _plain(options: CampaignOptions, menu: "Menu") -> dict[str, Any]:
         "join": "invitation" if options.invitation else "open",
         "keep_reports": "always" if options.keep else "until_closed",
         "live": options.live,
+        "nouns": _nouns(options.nouns),
     } | _split(options, menu)
 
 
@@ -254,6 +258,13 @@ def _split(options: CampaignOptions, menu: "Menu") -> dict[str, Any]:
             field="helper",
         )
     return {"split": {"helper": options.helper.rstrip("/")}}
+
+
+def _nouns(text: str) -> dict[str, str]:
+    one, _, many = (each.strip() for each in text.partition(","))
+    if not one or not many:
+        raise OptionError("`nouns` are two words, one and many: station,stations", kind="nouns", field="nouns")
+    return {"one": one, "many": many}
 
 
 def _agreed(options: CampaignOptions, name: str, stated: str | float | None) -> str:

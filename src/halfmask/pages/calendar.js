@@ -29,11 +29,11 @@ export function instantOf([year, month, day, hour = 0, minute = 0, second = 0], 
 
 /** First instants of the period that an instant lies in, and of the next one. */
 export function periodOf(instant, period, zone) {
-  const [year, month, day, hour, minute] = localParts(instant, zone);
   if (MINUTES[period]) {
-    const length = MINUTES[period] * 60000, into = (minute % MINUTES[period]) * 60000 + (instant % 60000);
-    return [instant - into, instant - into + length];
+    const length = MINUTES[period] * 60000, begins = Math.floor(instant / length) * length; // in UTC, as devices count
+    return [begins, begins + length];
   }
+  const [year, month, day] = localParts(instant, zone);
   const weekday = (new Date(Date.UTC(year, month - 1, day)).getUTCDay() + 6) % 7;
   const first = { day: [year, month, day], week: [year, month, day - weekday], month: [year, month, 1], year: [year, 1, 1] };
   const next = { day: [year, month, day + 1], week: [year, month, day - weekday + 7], month: [year, month + 1, 1], year: [year + 1, 1, 1] };

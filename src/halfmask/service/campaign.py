@@ -96,6 +96,7 @@ DEFAULTS: dict[str, Any] = {
     "groups": [],
     "most_per_period": None,
     "split": None,
+    "nouns": {"one": "home", "many": "homes"},
 }
 REQUIRED = ("name", "purpose", "unit", "lattice", "begins", "ends", "menu")
 MOST_GROUPS, LONGEST_GROUP = 1000, 64
@@ -249,9 +250,17 @@ def check_campaign(plain: Any) -> dict[str, Any]:
     check_whole(terms["budget"], "budget", 0, MOST_MONEY)
     if terms["most_per_period"] is not None:
         check_whole(terms["most_per_period"], "most_per_period", 0, MOST_MONEY)
+    _check_nouns(terms["nouns"])
     if terms["join"] not in JOIN:
         raise unfit("join", f"join must be one of {', '.join(JOIN)}")
     return terms
+
+
+def _check_nouns(nouns: Any) -> None:
+    if not isinstance(nouns, dict) or nouns.keys() != {"one", "many"}:
+        raise unfit("nouns", 'nouns must say what producers are, like {"one": "station", "many": "stations"}')
+    for word in nouns.values():
+        check_text(word, "nouns", 40)
 
 
 def _as_devices_read_it(terms: dict[str, Any]) -> CampaignTerms:

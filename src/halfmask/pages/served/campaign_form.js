@@ -15,7 +15,7 @@ const FIELDS = [
   ["period", "A total covers", "select", "day"], ["unit", "Unit", "text", ""], ["step", "Step", "text", ""], ["low", "Least value", "text", ""], ["high", "Largest value", "text", ""],
   ["readings_expected", "Readings of a device in a period", "number", ""], ["least_producers", "Publish totals from so many producers", "number", 20],
   ["grace_minutes", "Minutes that late reports are taken", "number", 60], ["currency", "Currency, and its parts", "text", "EUR/1000"],
-  ["budget", "Budget, in parts", "number", 0], ["live", "Show open periods too", "checkbox", false], ["invited", "Only by invitation", "checkbox", false]
+  ["budget", "Budget, in parts", "number", 0], ["one", "A producer is called", "text", "home"], ["many", "Several are called", "text", "homes"], ["live", "Show open periods too", "checkbox", false], ["invited", "Only by invitation", "checkbox", false]
 ];
 const KINDS = ["quarter_hour", "half_hour", "hour", "day", "week", "month", "year"];
 
@@ -77,7 +77,7 @@ export class Maker {
       name: text("name"), purpose: text("purpose"), unit: text("unit"), lattice: { step: text("step"), low: text("low"), high: text("high") },
       period: text("period"), time_zone: text("time_zone"), begins: midnight("begins"), ends: midnight("ends"), grace_minutes: whole("grace_minutes"),
       menu: this.offer, release: this.release, readings_expected: whole("readings_expected"), least_producers: whole("least_producers"),
-      rewards, currency: text("currency"), budget: whole("budget") ?? 0, live: input("live").checked, join: input("invited").checked ? "invitation" : "open"
+      rewards, currency: text("currency"), nouns: { one: text("one"), many: text("many") }, budget: whole("budget") ?? 0, live: input("live").checked, join: input("invited").checked ? "invitation" : "open"
     };
   }
   soon() {
@@ -102,7 +102,7 @@ export class Maker {
     at("make-told").textContent = message;
     at("post").disabled = !fits;
     if (!fits) at("preview").hidden = true;
-    const named = place.split(/[.[]/)[0], wrong = { lattice: ["step", "low", "high"], join: ["invited"] }[named] ?? [named];
+    const named = place.split(/[.[]/)[0], wrong = { lattice: ["step", "low", "high"], join: ["invited"], nouns: ["one", "many"] }[named] ?? [named];
     for (const each of at("make-fields").querySelectorAll("input, select")) each.setAttribute("aria-invalid", String(wrong.includes(each.name)));
   }
   /** Draw each level as producers will see it. */

@@ -87,11 +87,11 @@ export class PageDevice {
     const [begins, ends] = [campaign.begins, campaign.ends].map((text) => Date.parse(text));
     const known = new Set([...member.sent, ...member.waiting].map((each) => each.time));
     const values = campaign.release === "total" ? this.totals(readings, now) : { items: readings.map((each) => this.single(each)), short: 0 };
-    const fresh = values.items.filter(({ instant, time }) => instant >= begins && instant < ends && instant <= now && !known.has(time));
-    const grace = campaign.grace_minutes * 60000;
+    const deadline = (instant) => periodOf(instant, campaign.period, campaign.time_zone)[1] + campaign.grace_minutes * 60000;
+    const taken = (instant) => instant >= begins && instant < ends && instant <= now && now < deadline(instant);
+    const fresh = values.items.filter(({ instant, time }) => taken(instant) && !known.has(time));
     const waiting = fresh.map(({ instant, time, spelled, steps }) => {
-      const [, over] = periodOf(instant, campaign.period, campaign.time_zone);
-      const masked = report(setting, this.lattice, { time: spelled, key: this.key(dayNumber(instant), over + grace), steps });
+      const masked = report(setting, this.lattice, { time: spelled, key: this.key(dayNumber(instant), deadline(instant)), steps });
       return { time, steps: Number(masked), setting: member.setting };
     });
     this.update((own) => own.waiting.push(...waiting));

@@ -9,6 +9,8 @@ import { Words } from "./words.js";
 const at = (id) => document.getElementById(id);
 const words = new Words({ locale: "en" });
 const SHOWN = 366;
+/** Share of reports at an end of the range that is worth a look; noise alone puts some there. */
+const AT_BOUNDS = 0.2;
 const number = (value, digits = 4) => words.number(value, digits);
 const money = (parts, currency) => words.money(parts, currency);
 const withUnit = (value, unit) => `${number(value)} ${unit}`;
@@ -222,12 +224,14 @@ export class Watch {
     const { refused } = this.standing, { last } = this, { unit, lattice } = this.campaign;
     const said = Object.entries(refused).map(([code, count]) => `${number(count)} ${REASONS[code] ?? code}`);
     at("refused").replaceChildren(...(said.length ? said : ["None since the service started."]).map((text) => cell("li", text)));
-    const suspects = last?.suspects?.flagged ?? last?.suspects ?? null;
-    const flagged = Array.isArray(suspects) ? suspects.map((each) => `${each.producer ?? "a producer"}: ${each.reason ?? ""}`) : typeof suspects === "number" ? [`${suspects} producers in ${last.period}`] : [];
-    at("suspects").replaceChildren(...(flagged.length ? flagged : ["Nobody in the last closed period. A flag is a reason to ask, never to exclude."]).map((text) => cell("li", text)));
-    const reach = Number(lattice.high) - Number(lattice.low), each = last ? last.reports / last.producers : 1, most = reach * each;
-    const share = last?.sum?.estimate ? ` That is ${number((100 * most) / Math.abs(last.sum.estimate), 2)} % of the last total.` : "";
-    at("influence").textContent = `By the readings that it reports, one producer can move a total by at most ${number(most, 3)} ${unit}.${share}`;
+    const { trimmed, at_bounds: ends, influence } = last ?? {}, asks = [];
+    if (trimmed) asks.push(`${last.period}: some producers' sums are too extreme to belong to the others'. Without the ${number(trimmed.left_out)} most extreme the total is ${withUnit(trimmed.estimate, unit)} (${band(trimmed)}). 'halfmask suspects' lists whom to ask.`);
+    if (ends && Math.max(ends.low, ends.high) >= AT_BOUNDS) asks.push(`${last.period}: ${number(100 * ends.low, 2)} % of reports lie at or below ${lattice.low} ${unit}, ${number(100 * ends.high, 2)} % at or above ${lattice.high} ${unit}.`);
+    at("suspects").replaceChildren(...(asks.length ? asks : ["Nobody in the last closed period. An extreme sum is a reason to ask, never to exclude."]).map((text) => cell("li", text)));
+    const reach = Number(lattice.high) - Number(lattice.low), most = influence?.[1] ?? reach * (last ? last.reports / last.producers : 1);
+    const share = last?.sum?.estimate ? `, ${number((100 * most) / Math.abs(last.sum.estimate), 2)} % of the last total` : "";
+    const ten = influence?.[10] ? ` Ten can move it by ${number(influence[10], 3)} ${unit}.` : "";
+    at("influence").textContent = `With reports that the service takes, one producer can move a total by at most ${number(most, 3)} ${unit}${share}.${ten}`;
   }
 }
 
