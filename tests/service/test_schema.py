@@ -2,13 +2,15 @@
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+import jsonschema_rs
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.service.process import served
-from tests.service.world import CAMPAIGN, sqlite_url
+from tests.service.world import CAMPAIGN, World, sqlite_url
 
 
 @pytest.mark.slow
@@ -55,3 +57,36 @@ def test_generated_requests_get_no_answer_of_5xx(tmp_path: Path) -> None:
         assert len({path for _, path, _ in seen}) >= 15
         assert any(good for _, _, good in seen)
         assert "a request failed" not in (tmp_path / "log").read_text()
+
+
+def test_answers_are_as_they_are_described(world: World) -> None:
+    """Follow the description alone: each answer fits its schema, and one with a field less does not."""
+    plain = world.ok("GET", "/openapi.json")
+    assert plain["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
+    consumer = world.consumer()
+    campaign = world.campaign(consumer, least_producers=1, most_per_period=9)
+    token, path = world.join(campaign), "/v1/campaigns/{c}"
+    report = {"reports": [{"time": "2026-11-16T11:00:00Z", "steps": 5, "setting": "A"}]}
+    asked: list[tuple[str, str, str | None, Any]] = [
+        ("GET", "/v1/health", None, None),
+        ("POST", "/v1/consumers", world.operator, {"name": "n"}),
+        ("POST", f"{path}/invitations", consumer, {"count": 2}),
+        ("POST", f"{path}/producers", None, {"setting": "A"}),
+        ("POST", "/v1/reports", token, report),
+        ("GET", "/v1/me", token, None),
+        ("GET", "/v1/me/ledger", token, None),
+        ("GET", f"{path}/periods", consumer, None),
+        ("GET", f"{path}/ledger", consumer, None),
+        ("POST", f"{path}/nodes", world.operator, {"name": "n"}),
+    ]
+    for method, template, who, body in asked:
+        described = plain["paths"][template][method.lower()]
+        assert ("security" in described) == (who is not None)
+        answer = world.send(method, template.replace("{c}", campaign), who, body)
+        schema = described["responses"][str(answer.status_code)]["content"]["application/json"]["schema"]
+        assert jsonschema_rs.is_valid(schema, answer.json()), (template, answer.json())
+        assert not jsonschema_rs.is_valid(schema, dict(list(answer.json().items())[1:]))
+        error = world.send(method, template.replace("{c}", campaign), "x", body)
+        form = described["responses"]["default"]["content"]["application/json"]["schema"]
+        assert (error.status_code == 401) == (who is not None)
+        assert error.is_success or jsonschema_rs.is_valid(form, error.json())

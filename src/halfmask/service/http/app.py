@@ -38,6 +38,7 @@ from halfmask.service.http.read_request import (
     token_of,
 )
 from halfmask.service.http.readiness import Readiness, alive
+from halfmask.service.http.response_schemas import answers
 from halfmask.service.http.routes import REPORTS, ROUTES, SHARES, Route
 from halfmask.service.http.sessions import Sessions
 from halfmask.service.refusal import Refusal, unauthenticated
@@ -179,7 +180,9 @@ def create_app(
             _endpoint(service, writer, route),
             methods=[route.method],
             status_code=route.status,
-            openapi_extra=_described(route.path, route.body, route.query),
+            openapi_extra=_described(route.path, route.body, route.query)
+            | {"responses": answers(route.work.__name__, route.status)}
+            | ({"security": [{"token": []}]} if route.roles else {}),
             summary=route.work.__name__.replace("_", " "),
             operation_id=f"{route.method.lower()}_{route.work.__name__}",
             response_class=Response,
@@ -192,7 +195,8 @@ def create_app(
     readiness = Readiness(service, writer)
     app.add_api_route("/live", alive, methods=["GET"], response_class=Response)
     app.add_api_route("/ready", readiness.endpoint, methods=["GET"], response_class=Response)
-    described = _described(PATH, REPORTS)
+    described = _described(PATH, REPORTS) | {"security": [{"token": []}]}
+    described["responses"] = answers("reports", 200)
     app.add_api_route(PATH, app.reports, methods=["POST"], openapi_extra=described, response_class=Response)
     described = _described(SHARES_PATH, SHARES)
     app.add_api_route(
@@ -207,6 +211,7 @@ def create_app(
     for method, work in (("POST", sessions.begin), ("DELETE", sessions.end), ("GET", sessions.show)):
         app.add_api_route("/session", work, methods=[method], response_class=Response)
     add_pages(app)
+    _describe_tokens(app)
     _handle_errors(app)
     return app
 
@@ -331,6 +336,19 @@ def _handle_errors(app: FastAPI) -> None:
 
     for kind in (Refusal, HTTPException, RequestValidationError, Exception):
         app.add_exception_handler(kind, on_error)
+
+
+def _describe_tokens(app: Application) -> None:
+    """Describe in OpenAPI how a caller shows its token."""
+    plain = app.openapi
+    scheme = {"type": "http", "scheme": "bearer", "description": "a token of an operator, consumer, producer or node"}
+
+    def described() -> Plain:
+        schema = plain()
+        schema.setdefault("components", {})["securitySchemes"] = {"token": scheme}
+        return schema
+
+    app.openapi = described  # type: ignore[method-assign]
 
 
 def _described(path: str, body: Plain | None, query: tuple[str, ...] = ()) -> Plain:
