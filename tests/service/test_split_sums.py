@@ -2,6 +2,7 @@
 
 import json
 import random
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from tests.service.split_pair import (
     two_services,
     two_urls,
 )
+from tests.service.test_split_kills import until
 from tests.service.world import World
 
 START = f"{DAY}T00:00:00Z"
@@ -196,6 +198,31 @@ def test_a_helper_that_is_away_for_hours_is_waited_for(pair: Pair) -> None:
     pair.reach(link_to(pair.helper))
     pair.turn()
     assert pair.period()["sum"]["estimate"] == estimate(pair, 18)
+
+
+def test_a_helper_that_hangs_delays_its_own_campaign_alone(pair: Pair) -> None:
+    other = Pair(pair.leader, pair.helper, pair.consumer, pair.token)
+    three(pair, 5, 6, 7)
+    three(other, 1, 2, 3)
+    send, free = link_to(pair.helper), threading.Event()
+
+    def hangs(method: str, address: str, headers: Any, body: bytes | None) -> Any:
+        if pair.held in address:
+            assert free.wait(60)
+        return send(method, address, headers, body)
+
+    pair.reach(hangs)
+    for each in (pair, other):
+        each.close(turns=0)
+    turn = threading.Thread(target=pair.turn)
+    turn.start()
+    try:
+        until(lambda: other.period()["state"] == "closed", "the other campaign waits")
+        assert pair.period()["state"] == "closing"
+    finally:
+        free.set()
+        turn.join(60)
+    assert pair.period()["state"] == "closed"
 
 
 def test_shares_without_a_sum_are_deleted_after_30_days(pair: Pair) -> None:

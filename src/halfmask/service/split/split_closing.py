@@ -4,6 +4,7 @@ Each step is one transaction, and can be repeated: a service that was killed goe
 before the helper is asked for its sum, because the helper gives one sum per period.
 """
 
+import asyncio
 import base64
 import logging
 from collections.abc import Awaitable, Callable, Sequence
@@ -42,6 +43,8 @@ from halfmask_device.prio3.field64 import ELEMENT_BYTES, MODULUS
 log = logging.getLogger("halfmask.service")
 EVERY = 1.0
 """Seconds between two turns."""
+MOST_ASKED = 8
+"""Campaigns whose helpers are asked at the same time."""
 FINAL = (401, 403, 404, 409, 422)
 """Statuses with which a helper refuses a campaign for good."""
 VERDICTS = {"valid": VALID, "invalid": INVALID}
@@ -52,25 +55,32 @@ class SplitClosing:
 
     def __init__(self, service: Service, writer: Writer) -> None:
         self.service, self.writer = service, writer
+        self._side_by_side = asyncio.Semaphore(MOST_ASKED)
 
     async def turn(self) -> None:
-        """Take one step with each campaign and period that waits for a helper. An absent helper delays its own only."""
+        """Take one step with each campaign and period that waits for a helper, campaigns side by side."""
         read = self.service.store.read
+        steps: dict[int, list[Callable[[], Awaitable[None]]]] = {}
         for row in await run_in_threadpool(read, lambda tx: tx.unmet()):
-            await self._alone(self._meet(row), row.campaign)
+            steps.setdefault(row.campaign, []).append(partial(self._meet, row))
         for closing in await run_in_threadpool(read, lambda tx: tx.closing()):
-            await self._alone(self._advance(closing), closing.campaign)
+            steps.setdefault(closing.campaign, []).append(partial(self._advance, closing))
+        ended = await asyncio.gather(*(self._each(*pair) for pair in steps.items()), return_exceptions=True)
+        for error in ended:
+            if error is not None:
+                raise error
         if not self.service.unsettled():
             await self.writer.submit(partial(forget_shares, now=self.service.clock()))
 
-    async def _alone(self, work: Awaitable[None], campaign: int) -> None:
-        """Do a step, and log a failure: the next turn tries it again."""
-        try:
-            await work
-        except RunError as error:
-            log.warning(
-                "a helper did not help", extra={"campaign": campaign, "code": getattr(error, "said", error.code)}
-            )
+    async def _each(self, campaign: int, steps: Sequence[Callable[[], Awaitable[None]]]) -> None:
+        """Take a campaign's steps in order. If its helper fails, log that and leave the rest to the next turn."""
+        async with self._side_by_side:
+            try:
+                for step in steps:
+                    await step()
+            except RunError as error:
+                code = getattr(error, "said", error.code)
+                log.warning("a helper did not help", extra={"campaign": campaign, "code": code})
 
     async def _ask(self, led: LedSplit, path: str, body: object) -> Any:
         helper = self.service.split.helper(led.helper)
