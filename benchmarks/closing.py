@@ -11,7 +11,9 @@ import time
 from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import httpx
@@ -22,7 +24,8 @@ from halfmask.service.cells import count_reports
 from halfmask.service.closing import close_due, delete_closed
 from halfmask.service.http.app import create_app
 from halfmask.service.rate_limits import Limits
-from halfmask.service.request import issue, system_clock
+from halfmask.service.report_decisions import Post
+from halfmask.service.request import digest, issue, system_clock
 from halfmask.service.serve import initialise
 from halfmask.service.service import Service
 from halfmask.service.storage.databases import file_of
@@ -39,6 +42,8 @@ AT_ONCE = 960
 IDLE = 5.0
 """Seconds for which posts are measured while nothing else happens."""
 PAUSE = 0.01
+WAITING = 50
+"""Posts of ten reports per batch of a worker, when two of them work."""
 
 
 @dataclass
@@ -162,6 +167,41 @@ async def measure(name: str, address: str, reports: int) -> None:
     store.close()
 
 
+def taken_by_two(address: str, campaigns: int) -> float:
+    """Return the reports per second that two workers take together, on one campaign or each on its own."""
+    store, now, taken = open_store(address), system_clock(), [0, 0]
+    services = [Service(open_store(address)) for _ in taken]
+    with store.transaction() as tx:
+        keys = [tx.add_campaign(f"{campaigns}-{each}", 1, terms(now, period="month"), now) for each in range(campaigns)]
+        tokens = [
+            [
+                digest(issue(tx, "producer", tx.add_producer(f"{campaigns}-{worker}-{each}", key, "A", now), now))
+                for each in range(WAITING)
+            ]
+            for worker, key in enumerate((keys * 2)[:2])
+        ]
+    until = time.monotonic() + IDLE
+
+    def work(worker: int) -> None:
+        for turn in count():
+            if time.monotonic() >= until:
+                return
+            times = [now - MINUTE - turn * 10 - each for each in range(10)]
+            posts = [Post(token, now, times, [5] * 10, ["A"] * 10) for token in tokens[worker]]
+            with services[worker].store.transaction() as tx:
+                services[worker].accept(tx, posts)
+            taken[worker] += 10 * len(posts)
+
+    threads = [Thread(target=work, args=(worker,)) for worker in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for each in (store, *(service.store for service in services)):
+        each.close()
+    return sum(taken) / IDLE
+
+
 @contextmanager
 def databases() -> Iterator[dict[str, Any]]:
     """Functions that make the address of a new database, by the name of the kind."""
@@ -187,3 +227,6 @@ def run() -> None:
                 address = make()
                 initialise(address)
                 asyncio.run(measure(name, address, reports))
+            if name != "SQLite":
+                one, two = (taken_by_two(address, campaigns) for campaigns in (1, 2))
+                print(f"{name}: two workers take {one:,.0f} reports/s of one campaign, {two:,.0f} of one each")
