@@ -57,27 +57,27 @@ def test_on_a_coarse_lattice_the_guess_is_that_of_the_noise_drawn() -> None:
     people, setting = population_of(profile), PrivacySetting.parse("laplace:0.5")
     drawn, smooth = guess_error(setting, people, 1.2), guess_error(setting, people)
     assert drawn < smooth - 0.02
-    between = Demand("guess", (drawn + smooth) / 2)
+    between = Demand("hidden", (drawn + smooth) / 2)
     assert meeting([between], profile, replace(question, step=0.001))(setting)
     assert not meeting([between], profile, question)(setting)
     found = StudyProtection.of(score_study(*studied("laplace:b=0.3..1/0.1")), profile, question)
     assert found.guess == pytest.approx([guess_error(each, people, 1.2) for each in found.settings])
-    told = optimize(study(), by="guess", bins=3, profile=profile, question=question).menu
+    told = optimize(study(), by="hidden", bins=3, profile=profile, question=question).menu
     for each in told.settings[:-1]:
         assert each.protection is not None
         assert each.protection.guess == guess_error(each.setting, people, 1.2)
 
 
-@pytest.mark.parametrize("by", ["guess", "epsilon"])
+@pytest.mark.parametrize("by", ["hidden", "epsilon"])
 def test_every_setting_lies_in_its_bin_and_is_the_best_of_it(by: str) -> None:
     found = optimize(study(), by=by, bins=3, profile=street().profile, question=QUESTION)  # type: ignore[arg-type]
     axis, values = found.axis, found.axis.values
-    upwards = by == "guess"
+    upwards = by == "hidden"
     assert axis.upwards == upwards
     for each in found.menu.settings[:-1]:
         low, high = each.bin
         assert each.protection is not None
-        own = each.protection.guess if by == "guess" else each.protection.window
+        own = each.protection.guess if by == "hidden" else each.protection.window
         assert own is not None
         assert low * (1 - 1e-9) <= own <= high * (1 + 1e-9)
         inside = found.admissible & (values >= low) & (values < high if upwards else values <= high)
@@ -96,7 +96,7 @@ def test_no_setting_of_a_menu_that_requires_a_guarantee_is_without_one() -> None
 
 
 def test_costs_are_the_utility_given_up_bin_by_bin() -> None:
-    asked = [Demand("guarantee"), parse_demand("guess=0.2")]
+    asked = [Demand("guarantee"), parse_demand("hidden=0.2")]
     free = optimize(study(), profile=street().profile, question=QUESTION)
     both = optimize(study(), profile=street().profile, question=QUESTION, require=asked)
     assert both.costs is not None
@@ -105,7 +105,7 @@ def test_costs_are_the_utility_given_up_bin_by_bin() -> None:
         menus = [free.menu, *(each.menu for each in alone), both.menu]
         best = [each[bin_.id].utility.median if bin_.id in each.ids else None for each in menus]
         assert [bin_.free, *bin_.alone, bin_.together] == best
-    assert both.costs.rows()[0] == ["id", "best utility", "cost of guarantee", "cost of guess=0.2", "cost of all"]
+    assert both.costs.rows()[0] == ["id", "best utility", "cost of guarantee", "cost of hidden=0.2", "cost of all"]
 
 
 def test_what_hides_next_to_nothing_is_said_of_every_such_setting() -> None:
@@ -121,7 +121,7 @@ def test_what_hides_next_to_nothing_is_said_of_every_such_setting() -> None:
     ("text", "wanted"),
     [
         ("guarantee", Demand("guarantee")),
-        ("guess=0.2", Demand("guess", 0.2)),
+        ("hidden=0.2", Demand("hidden", 0.2)),
         ("epsilon=4", Demand("epsilon", 4.0)),
         ("recognised=10%", Demand("recognised", 0.1)),
         ("error=2%@500", Demand("error", 0.02, 500)),
@@ -133,7 +133,7 @@ def test_requirements_are_read(text: str, wanted: Demand) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "guarantee=1", "guess", "guess=x", "guess=2", "epsilon=0", "error=2%", "error=2%@0", "luck=1", "guess=.2@5"],
+    ["", "guarantee=1", "hidden", "hidden=x", "hidden=2", "epsilon=0", "error=2%", "error=2%@0", "luck=1", "hidden=.2@5"],
 )
 def test_other_requirements_are_refused(text: str) -> None:
     with pytest.raises(OptionError, match=r"write|number"):
@@ -142,7 +142,7 @@ def test_other_requirements_are_refused(text: str) -> None:
 
 def test_axes_and_requirements_need_a_profile() -> None:
     with refused("option.profile"):
-        optimize(study(), by="guess")
+        optimize(study(), by="hidden")
     with refused("option.profile"):
         optimize(study(), require=[Demand("guarantee")])
 

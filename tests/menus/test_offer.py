@@ -203,8 +203,8 @@ def test_no_noise_is_chosen_by_the_guess_of_readings_that_do_not_vary() -> None:
     homes, study = still()
     for ask in (
         lambda: offer(homes, study, question=QUESTION),
-        lambda: optimize(study, profile=homes, question=QUESTION, by="guess"),
-        lambda: optimize(study, profile=homes, question=QUESTION, require=(Demand("guess", 0.2),)),
+        lambda: optimize(study, profile=homes, question=QUESTION, by="hidden"),
+        lambda: optimize(study, profile=homes, question=QUESTION, require=(Demand("hidden", 0.2),)),
         lambda: reconstruction_floor(homes, made().menu, 0.2),
     ):
         with refused("option.constant", "profile") as caught:

@@ -28,7 +28,7 @@ def card_rows(card: ReportCard) -> list[list[str]]:
     """Return the card as a table, headings first; `card_notes` explains the columns."""
     day = card.day
     heads = ["id", "privacy", "epsilon", "of a day", "certain", "of a day", "odds", "of a day"]
-    rows = [[*heads, "guess", "noise left", "limit"]]
+    rows = [[*heads, "hidden", "noise that stays", "limit"]]
     for each in card.cards:
         epsilon, near = each.promises["a day"].epsilon, each.limit
         most = "≤ " if law_unknown(each.setting) else ""
@@ -106,8 +106,8 @@ def card_notes(card: ReportCard) -> list[str]:
         f"whole range: the same for a change of {_size(change.range, card)} in one reading ({change.origin}).",
         "A value that lasts k readings is one secret told k times: take the odds of k readings, not of one. The card "
         "has them for k = 1 to 48.",
-        f"guess, noise left: what attacks achieve on {about.evidence}. guess: the error of the best guess "
-        "of a reading from its report, beside that without it. noise left: the share of the noise's variance that a "
+        f"hidden, noise that stays: what attacks achieve on {about.evidence}. hidden: the error of the best guess "
+        "of a reading from its report, beside that without it. noise that stays: the share of the noise's variance that a "
         "smoother cannot remove; of large noise hardly any, even where it learns nothing but what others have.",
         "What reports still tell: of masked reports, with 95 % intervals over the attacked users; = is no different "
         "from unmasked. named, by a day, by half: users named rightly, by who knows their other days, or the other "

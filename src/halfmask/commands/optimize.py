@@ -63,10 +63,10 @@ class Optimize(Writes, OfPromise, Advances):
         The readings. --colour masks their series to measure the colour (by default drawn readings); --by recognised and
         --require recognised=... measure on them which users are recognised from a masked day.
     by
-        The axis of the levels: score (the paper's), guess (error of the best guess of a reading from its report, over
+        The axis of the levels: score (the paper's), hidden (error of the best guess of a reading from its report, over
         that without a report), epsilon (on a log scale), recognised (share of users named from a masked day).
     require
-        What every setting must meet: guarantee, guess=0.2, epsilon=4, recognised=0.1 or error=2%@500 (the error of the
+        What every setting must meet: guarantee, hidden=0.2, epsilon=4, recognised=0.1 or error=2%@500 (the error of the
         total of 500 producers); may be repeated. A table shows their cost in utility. --refine and --floor keep them.
     """
 
@@ -83,7 +83,7 @@ class Optimize(Writes, OfPromise, Advances):
     floor: str | None = None
     colour: float | None = None
     panel: AnySource | None = None
-    by: Literal["score", "guess", "epsilon", "recognised"] = "score"
+    by: Literal["score", "hidden", "epsilon", "recognised"] = "score"
     require: Annotated[tuple[str, ...], Several] = ()
 
     def save(self, made: "Optimum", path: Path) -> None:
@@ -224,7 +224,7 @@ def _tables(found: "Optimum", people: "Profile | None", floor: str | None, unit:
     if menu.question is not None:
         asked = menu.question
         note(
-            f"guess: error of the best guess of a {menu.release} from its report, over that without a report; epsilon: "
+            f"hidden: error of the best guess of a {menu.release} from its report, over that without a report; epsilon: "
             f"{asked.of_one()}, at delta 0 (*: at delta {asked.delta:g}); "
             f"of {asked.window:,}: {asked.words()}"
         )

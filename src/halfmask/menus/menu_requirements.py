@@ -16,8 +16,8 @@ from halfmask.menus.study_protection import StudyProtection
 from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import Evidence
 
-Kind = Literal["guarantee", "guess", "epsilon", "recognised", "error"]
-FORMS = "guarantee, guess=0.2, epsilon=4, recognised=0.1 or error=2%@500"
+Kind = Literal["guarantee", "hidden", "epsilon", "recognised", "error"]
+FORMS = "guarantee, hidden=0.2, epsilon=4, recognised=0.1 or error=2%@500"
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Demand:
         if self.kind == "guarantee":
             return facts.promising
         with np.errstate(invalid="ignore"):
-            if self.kind == "guess":
+            if self.kind == "hidden":
                 return facts.guess >= self.limit
             if self.kind == "error":
                 return facts.error(self.producers) <= self.limit
@@ -53,7 +53,7 @@ class Demand:
         asked = facts.question
         return {
             "guarantee": f"a finite epsilon {asked.words()}",
-            "guess": f"the best guess of a reading from its report errs by {self.limit:g} or more of guessing without",
+            "hidden": f"the best guess of a reading from its report errs by {self.limit:g} or more of guessing without",
             "epsilon": f"epsilon {self.limit:g} or less {asked.words()}",
             "recognised": f"at most {self.limit:.0%} of producers are named from a masked day",
             "error": f"the total of {self.producers:,} producers errs by {self.limit:.2%} or less on average",
@@ -78,7 +78,7 @@ def meeting(
 
 
 def parse_demand(text: str) -> Demand:
-    """Parse ``guarantee``, ``guess=0.2``, ``epsilon=4``, ``recognised=0.1`` or ``error=2%@500``."""
+    """Parse ``guarantee``, ``hidden=0.2``, ``epsilon=4``, ``recognised=0.1`` or ``error=2%@500``."""
     kind, equals, value = (part.strip() for part in text.partition("="))
     if kind not in get_args(Kind) or (kind == "guarantee") == bool(equals):
         raise OptionError(f"requirement {text[:60]!r}: write {FORMS}", kind="requirement")

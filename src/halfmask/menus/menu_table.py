@@ -80,7 +80,7 @@ def protection_heads(menu: Menu) -> list[str]:
     if menu.question is None:
         return []
     named = any(each.protection and each.protection.recognised is not None for each in menu.settings)
-    return ["guess", "epsilon", f"of {menu.question.window:,}", *(["recognised"] if named else [])]
+    return ["hidden", "epsilon", f"of {menu.question.window:,}", *(["recognised"] if named else [])]
 
 
 def protection_cells(menu: Menu, entry: MenuSetting) -> list[str]:

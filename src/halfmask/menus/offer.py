@@ -194,7 +194,7 @@ def offer(
         normalisers=paper.normalisers,
         weights=paper.weights,
         constraints=paper.constraints,
-        provenance={**kept, "by": "guess" if by_guess else "promise", "bins": levels, "offer": made},
+        provenance={**kept, "by": "hidden" if by_guess else "promise", "bins": levels, "offer": made},
         question=asked,
         public=public_summary(base, summary_epsilon),
     )

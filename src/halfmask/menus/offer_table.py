@@ -142,7 +142,7 @@ def offer_notes(menu: Menu) -> list[str]:
         notes += [told for each in menu.settings if (told := asked.objection(each.setting))]
     if made:
         notes.append(
-            "guess: the best guess of a reading from its report errs by this share of guessing without a report; the "
+            "hidden: the best guess of a reading from its report errs by this share of guessing without a report; the "
             f"levels have at least {', '.join(f'{each.bin[0]:.0%}' for each in menu.settings if each.id != NONE_ID)}"
         )
         if any(each.protection and each.protection.recognised is not None for each in menu.settings):

@@ -18,7 +18,7 @@ from halfmask.errors import OptionError
 from halfmask.menus.study_protection import StudyProtection
 from halfmask.menus.study_scores import StudyScores
 
-By = Literal["score", "guess", "epsilon", "recognised"]
+By = Literal["score", "hidden", "epsilon", "recognised"]
 LARGEST_EPSILON = 100.0
 """Settings with a larger epsilon get no bin, because they promise almost nothing."""
 
@@ -65,8 +65,8 @@ def axis_of(by: By, scored: StudyScores, facts: StudyProtection | None, bins: in
         return Axis("privacy", scored.privacy_median, equal)
     if facts is None:
         raise OptionError(f"`by={by}` looks at the readings' sizes: name the study's `profile`", kind="profile")
-    if by == "guess":
-        return Axis("guess", facts.guess, equal)
+    if by == "hidden":
+        return Axis("hidden", facts.guess, equal)
     if by == "recognised":
         return Axis("recognised", facts.recognised, 1 - equal)
     return _epsilons(facts, bins, held)

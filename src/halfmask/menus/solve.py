@@ -129,7 +129,7 @@ class Solved:
         scored = any(each.placed for each in self.solutions)
         guessed = any(each.guess is not None for each in self.solutions)
         head = ["setting", f"noise std{unit}", "epsilon", self.question.heading()]
-        head += ["guess"] * guessed + ["privacy", "utility"] * scored + [f"{users:,}" for users in crowds]
+        head += ["hidden"] * guessed + ["privacy", "utility"] * scored + [f"{users:,}" for users in crowds]
         rows = [head]
         for each in self.solutions:
             one = NO_PROMISE if each.reading is None else upwards(each.reading) + ("" if each.pure else " *")
@@ -146,7 +146,7 @@ class Solved:
         if any(each.reading is not None and not each.pure for each in self.solutions):
             told.append(f"* at delta {asked.delta:g}, as this noise has no epsilon at delta 0")
         if any(each.guess is not None for each in self.solutions):
-            told.append("guess: error of the best guess of a reading from its report, over that without a report")
+            told.append("hidden: error of the best guess of a reading from its report, over that without a report")
         if any(each.errors for each in self.solutions):
             told.append("the last columns: mean error of a period's total of so many producers")
         told.append(f"{asked.drawn()}; `step` names another")
