@@ -133,7 +133,18 @@ def test_requirements_are_read(text: str, wanted: Demand) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "guarantee=1", "hidden", "hidden=x", "hidden=2", "epsilon=0", "error=2%", "error=2%@0", "luck=1", "hidden=.2@5"],
+    [
+        "",
+        "guarantee=1",
+        "hidden",
+        "hidden=x",
+        "hidden=2",
+        "epsilon=0",
+        "error=2%",
+        "error=2%@0",
+        "luck=1",
+        "hidden=.2@5",
+    ],
 )
 def test_other_requirements_are_refused(text: str) -> None:
     with pytest.raises(OptionError, match=r"write|number"):

@@ -107,8 +107,9 @@ def card_notes(card: ReportCard) -> list[str]:
         "A value that lasts k readings is one secret told k times: take the odds of k readings, not of one. The card "
         "has them for k = 1 to 48.",
         f"hidden, noise that stays: what attacks achieve on {about.evidence}. hidden: the error of the best guess "
-        "of a reading from its report, beside that without it. noise that stays: the share of the noise's variance that a "
-        "smoother cannot remove; of large noise hardly any, even where it learns nothing but what others have.",
+        "of a reading from its report, beside that without it. noise that stays: the share of the noise's variance "
+        "that a smoother cannot remove; of large noise hardly any, even where it learns nothing but what others have.",
+        *_of_totals_alone(card),
         "What reports still tell: of masked reports, with 95 % intervals over the attacked users; = is no different "
         "from unmasked. named, by a day, by half: users named rightly, by who knows their other days, or the other "
         "half. own day, own month: the error of the middle user's own total. quietest week: named rightly. empty day: "
@@ -116,6 +117,16 @@ def card_notes(card: ReportCard) -> list[str]:
         "limit: the score beside a bound on what additive noise of that variance can have, certified for noise that is "
         "even within 1.1 % of its size, the width of a profile's bins." + _families(card),
         CALIBRATION,
+    ]
+
+
+def _of_totals_alone(card: ReportCard) -> list[str]:
+    """Return a note if attacks on masked readings saw only their totals, because there was no panel."""
+    if card.about.resolution == "readings":
+        return []
+    return [
+        f"Attacks saw only {card.about.evidence} of masked readings, and do worse than on the readings themselves: "
+        "name `panel` for the figures to go by"
     ]
 
 

@@ -224,8 +224,8 @@ def _tables(found: "Optimum", people: "Profile | None", floor: str | None, unit:
     if menu.question is not None:
         asked = menu.question
         note(
-            f"hidden: error of the best guess of a {menu.release} from its report, over that without a report; epsilon: "
-            f"{asked.of_one()}, at delta 0 (*: at delta {asked.delta:g}); "
+            f"hidden: error of the best guess of a {menu.release} from its report, over that without a report; "
+            f"epsilon: {asked.of_one()}, at delta 0 (*: at delta {asked.delta:g}); "
             f"of {asked.window:,}: {asked.words()}"
         )
         note(f"{asked.drawn()}; `step` names another")

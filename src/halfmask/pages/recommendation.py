@@ -3,8 +3,8 @@
 A level is recommended only if all of this holds:
 
     its epsilon for a whole day, any total within the bounds, at delta 1e-6, is at most `SIGNED`
-    attacks were run on it, and each that can tell does measurably worse than on unmasked reports: the 95 % interval of
-    its result does not hold the unmasked result
+    attacks were run on what it masks (series of readings if these are masked), and each that can tell does measurably
+    worse than on unmasked reports: the 95 % interval of its result does not hold the unmasked result
     it hides something, and there are enough producers for the wanted error
 
 An attack cannot tell if its interval holds both the unmasked result and that of blind chance: then too few users were
@@ -80,7 +80,8 @@ def level_advice(menu: Menu, profile: Profile | None, card: ReportCard | None) -
     for each in menu.settings[:-1]:
         promise = asked.promise(each.setting) if asked else None
         audited = next((one for one in card.cards if one.setting == each.setting), None) if card else None
-        reasons = (*_weak(promise, asked), *_attacked(audited), *_useless(each, menu))
+        series = card is None or card.about.resolution == "readings" or menu.release != READING
+        reasons = (*_weak(promise, asked), *_attacked(audited, series), *_useless(each, menu))
         found.append(Advice(each.id, promise, reasons))
     return found
 
@@ -99,11 +100,13 @@ def of_a_day(asked: Question, promise: KeptPromise) -> str:
     return f"for {asked.what()}, at delta {promise.delta:g}"
 
 
-def _attacked(audited: SettingCard | None) -> Iterator[str]:
+def _attacked(audited: SettingCard | None, series: bool) -> Iterator[str]:
     ran = attacks_of(audited)
     if not ran:
         yield "no attack on it is in the folder"
         return
+    if not series:
+        yield "attacks saw only totals of its masked readings, which show less than the readings: audit with a panel"
     told = [each for each in ran if not blind(each)]
     same = [each for each in told if not worse(each)]
     if same:

@@ -8,16 +8,19 @@ Three models are added, because each sees what the others do not:
                  covariance that all users share
     nearest day  the day is like the most similar known day of the user
 
+Habits drift, so known days near in time to the attacked ones count more in the first two models, and so does the same
+day of the week if one day is attacked (`day_weights`).
+
 The last two work on normal scores of readings. Reports enter as posterior means of these scores, so that far noise is
 discounted. Their noise has the variance of the posterior mean given the reading, averaged over readings.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from halfmask.arrays import FloatArray, IntArray
+from halfmask.arrays import BoolArray, FloatArray, IntArray
 from halfmask.protection.attacks.report_channel import (
     MISSING,
     Cells,
@@ -32,6 +35,9 @@ NEIGHBOURS = (0.6, 0.3)
 """Weights of the next slot and of the one after it in a slot's histogram, on either side."""
 OWN, COMMON = 4.0, 0.5
 """Readings by which a user's histogram of all slots, and everybody's of the slot, are added to a slot's histogram."""
+NEAR, NEAR_DAYS, SAME_WEEKDAY = 10.0, 4.0, 2.0
+"""Weight of a known day just before or after the attacked ones, the days after which it is e times less, and the weight
+of one on the same day of the week; every known day has a weight of 1 besides."""
 SHRINK = 6.0
 """Days by which a user's variances are shrunk to those that all users share."""
 SPREAD = 0.6
@@ -54,14 +60,35 @@ class KnownDays:
     histograms: Float32
 
 
-def known_days(readings: FloatArray, weekdays: IntArray, factors: Sequence[float] = (1.0,)) -> KnownDays:
+def known_days(
+    readings: FloatArray,
+    weekdays: IntArray,
+    factors: Sequence[float] = (1.0,),
+    weight: FloatArray | None = None,
+) -> KnownDays:
     """Return what an attacker learns from readings (N, days, places).
 
-    The histograms are means over those of the readings times each factor.
+    The histograms are means over those of the readings times each factor; ``weight`` (days,) is how much days count.
     """
     cells, slots = reading_cells(readings), slots_of(readings.shape[2], weekdays)
-    all_of = [_histograms(cells.of(factor * readings), slots, len(cells.share)) for factor in factors]
+    all_of = [_histograms(cells.of(factor * readings), slots, len(cells.share), weight) for factor in factors]
     return KnownDays(cells, cells.of(readings), np.mean(all_of, axis=0, dtype=np.float32))
+
+
+def day_weights(apart: IntArray, same_weekday: BoolArray | bool = False) -> FloatArray:
+    """Return how much days count, for their distance in days from the attacked or known ones; 1 on average."""
+    weight = 1 + NEAR * np.exp(-np.abs(apart) / NEAR_DAYS) + SAME_WEEKDAY * np.asarray(same_weekday)
+    return np.asarray(weight / weight.mean())
+
+
+def effective(weight: FloatArray) -> float:
+    """Return how many equally weighted days vary as much as the mean of days with these weights."""
+    return float(weight.sum() ** 2 / (weight**2).sum())
+
+
+def near_histograms(known: KnownDays, slots: IntArray, weight: FloatArray) -> KnownDays:
+    """Return the same knowledge with histograms in which known days have these weights."""
+    return replace(known, histograms=_histograms(known.index, slots, len(known.cells.share), weight))
 
 
 def slots_of(places: int, weekdays: IntArray) -> IntArray:
@@ -77,12 +104,17 @@ def slot_count(places: int) -> int:
     return max(each for each in range(1, MOST_SLOTS + 1) if places % each == 0)
 
 
-def _histograms(index: Cells, slots: IntArray, width: int) -> Float32:
-    """Return users' histograms by slot, smoothed with neighbouring slots, the user's other slots and other users."""
+def _histograms(index: Cells, slots: IntArray, width: int, by_day: FloatArray | None = None) -> Float32:
+    """Return users' histograms by slot, smoothed with neighbouring slots, the user's other slots and other users.
+
+    ``by_day``  weight of each day (days,)
+    """
     users, count = len(index), 7 if index.shape[2] == 1 else int(slots.max()) + 1
     user = np.arange(users, dtype=np.int32)[:, None, None]
     place = (slots.astype(np.int32) * users + user) * width + index
-    counts = np.bincount(place[index != MISSING], minlength=count * users * width)
+    held = index != MISSING
+    of_days = None if by_day is None else np.broadcast_to(by_day[:, None], index.shape)[held]
+    counts = np.bincount(place[held], of_days, minlength=count * users * width)
     raw: Float32 = counts.reshape(count, users, width).astype(np.float32)
     histograms = raw.copy()
     for step, weight in enumerate(NEIGHBOURS if index.shape[2] > 1 else (), 1):
@@ -183,6 +215,12 @@ def mean_days(known: Float32) -> MeanDays:
     common = size[:, None] ** 2 * np.maximum(values, 1e-4)
     own = ((rotated**2).sum(axis=1) + SHRINK * common) / (max(days - 1, 1) + SHRINK)
     return MeanDays(turned, own.astype(np.float32), common.astype(np.float32), vectors, rotated + turned[:, None])
+
+
+def near_mean_days(found: MeanDays, weight: FloatArray) -> MeanDays:
+    """Return mean days in which known days have these weights."""
+    mean = (found.rotated * weight.astype(np.float32)[:, None]).mean(axis=1)  # weights are 1 on average
+    return replace(found, mean=mean.astype(np.float32))
 
 
 def by_mean_day(found: MeanDays, day: Float32, variance: FloatArray) -> Float32:

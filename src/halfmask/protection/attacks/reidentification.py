@@ -22,11 +22,16 @@ from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.attacks.finding import Finding, not_applicable
 from halfmask.protection.attacks.habits import (
     KnownDays,
+    Scores,
     by_mean_day,
     by_nearest_day,
+    day_weights,
+    effective,
     filled,
     known_days,
     mean_days,
+    near_histograms,
+    near_mean_days,
     of_many_days,
     of_one_day,
     scores,
@@ -47,12 +52,13 @@ HALF_METRIC = "share of users named rightly from half of the reports, by who kno
 FEWEST_USERS, FEWEST_DAYS = 5, 4
 ATTACKED_DAYS = 4
 """Days on which users are attacked in turn, each user on one of them; none of them is known."""
-WAYS = ((1.0, 0.3), (0.3, 0.0), (0.1, 0.0))
-"""Weights of the histograms beside mean days, with the variance of a user's mean day from half to half, per variance of
-a day. Histograms count readings as independent; the more they depend on each other, the lower the right weight."""
+WAYS = ((True, 1.0, 0.3), (False, 1.0, 0.3), (False, 0.3, 0.0), (False, 0.1, 0.0))
+"""Whether days near in time count more; the weight of the histograms beside mean days; and the variance of a user's
+mean day from half to half, per variance of a day. The first suits habits that drift, the others those that do not.
+Histograms count readings as independent; the more they depend on each other, the lower the right weight."""
 REHEARSED = 160
 """Users that are attacked at the rehearsal, about."""
-CLEARLY = 0.05
+CLEARLY = 0.04
 """Share of users by which another way than the first must be better at the rehearsal, which is over a shorter time."""
 USUAL = 0.9
 """Share of users, the smallest ones, that the season is measured on."""
@@ -64,12 +70,16 @@ class Situation:
     """Known days and attacked days.
 
     ``known``     what the attacker knows
+    ``near``      the same with days near to the attacked ones counted more; for one day, it is made for each of them
+    ``learned``   (days,) the days that he knows it from
     ``attacked``  (days,) the days that he sees masked
     ``victims``   (V,) rows of the attacked users
     ``on``        (V,) for one day: which of the attacked days
     """
 
     known: KnownDays
+    near: KnownDays
+    learned: IntArray
     attacked: IntArray
     victims: IntArray
     on: IntArray
@@ -137,7 +147,8 @@ def situations(evidence: Evidence) -> Situations | None:
     attacked = (np.arange(count) * 2 + 1) * days.days // (2 * count)
     known = np.setdiff1d(np.arange(days.days), attacked)
     on, victims = _taken_in_turn(present[:, attacked])
-    one_day = Situation(known_days(readings[:, known], days.weekdays[known]), attacked, victims, on)
+    learned = known_days(readings[:, known], days.weekdays[known])
+    one_day = Situation(learned, learned, known, attacked, victims, on)
     first, second = np.array_split(np.arange(days.days), 2)
     half = _half(days, readings, first, second)
     whole = _half(days, readings, *np.array_split(first, 2))
@@ -151,7 +162,11 @@ def _half(days: ReportDays, readings: FloatArray, first: IntArray, second: IntAr
     victims = np.flatnonzero(np.isfinite(readings[:, second]).any(axis=(1, 2)))
     growth = season(readings[:, first], readings[:, second])
     factors = (1.0, growth**0.5, growth)  # some of a home's load follows the season, some does not
-    return Situation(known_days(readings[:, first], days.weekdays[first], factors), second, victims, victims)
+    known, near = (
+        known_days(readings[:, first], days.weekdays[first], factors, weight)
+        for weight in (None, day_weights(first - second[0]))
+    )
+    return Situation(known, near, first, second, victims, victims)
 
 
 def season(before: FloatArray, after: FloatArray) -> float:
@@ -204,33 +219,50 @@ def named(
 def from_one_day(at: Situation, channel: ReportChannel, reports: FloatArray, days: ReportDays) -> Float32:
     """Return the log-likelihood (V, N) of each victim's day under every user's habits."""
     cells = channel.of(reports[at.victims, at.attacked[at.on]])
-    slots = slots_of(days.places, days.weekdays[at.attacked])
-    likelihoods = slot_likelihoods(at.known, channel)
-    total = np.empty((len(cells), likelihoods.shape[2]), np.float32)
-    for number in range(len(at.attacked)):
-        mine = at.on == number
-        total[mine] = of_one_day(likelihoods, cells[mine], slots[number])
+    weekdays = days.weekdays
+    known_slots, slots = (slots_of(days.places, weekdays[of]) for of in (at.learned, at.attacked))
     found = scores(at.known, channel, cells[:, None])
     habits = mean_days(found.known)
     day = filled(found.seen[:, 0]) @ habits.vectors
     variance = habits.own * (1 + 1 / found.known.shape[1]) + np.float32(found.noise + 1e-6)
-    return total + by_mean_day(habits, day, variance) + by_nearest_day(habits, day, found.noise)
+    total = by_nearest_day(habits, day, found.noise)
+    for number, attacked in enumerate(at.attacked):
+        mine, apart = at.on == number, at.learned - attacked
+        weight = day_weights(apart, weekdays[at.learned] == weekdays[attacked])
+        likelihoods = slot_likelihoods(near_histograms(at.known, known_slots, weight), channel)
+        total[mine] += of_one_day(likelihoods, cells[mine], slots[number])
+        total[mine] += by_mean_day(near_mean_days(habits, weight), day[mine], variance)
+    return total
 
 
 def from_half(at: Situation, channel: ReportChannel, reports: FloatArray, days: ReportDays) -> list[Float32]:
     """Return the log-likelihood (V, N) of each victim's half under every user's habits, by each of `WAYS`."""
     cells = channel.of(reports[at.victims][:, at.attacked])
     slots = slots_of(days.places, days.weekdays[at.attacked])
-    by_slot = of_many_days(slot_likelihoods(at.known, channel), cells, slots)
     found = scores(at.known, channel, cells)
-    habits = mean_days(found.known)
-    before, after = found.known.shape[1], found.seen.shape[1]
-    mean = filled(found.seen).mean(axis=1)
-    mean += filled(found.known).mean(axis=(0, 1)) - mean.mean(axis=0)  # what the season leaves
-    turned = mean @ habits.vectors
-    variances = {drift: habits.own * (1 / before + 1 / after + drift) + found.noise / after + 1e-6 for _, drift in WAYS}
-    by_mean = {drift: by_mean_day(habits, turned, variance) for drift, variance in variances.items()}
-    return [np.float32(weight) * by_slot + by_mean[drift] for weight, drift in WAYS]
+    by_slot = {
+        near: of_many_days(slot_likelihoods(at.near if near else at.known, channel), cells, slots)
+        for near in (True, False)
+    }
+    return [
+        np.float32(weight) * by_slot[near] + _by_mean_of_days(at, found, near, drift) for near, weight, drift in WAYS
+    ]
+
+
+def _by_mean_of_days(at: Situation, found: Scores, near: bool, drift: float) -> Float32:
+    """Return the log-likelihood (V, N) of the mean of each victim's attacked days around every user's mean day."""
+    late, early = day_weights(at.learned - at.attacked[0]), day_weights(at.attacked - at.learned[-1])
+    if not near:
+        late, early = np.ones(len(late)), np.ones(len(early))
+    habits = near_mean_days(mean_days(found.known), late)
+    known, mean = (
+        (filled(of) * by_day.astype(np.float32)[:, None]).mean(axis=1)
+        for of, by_day in ((found.known, late), (found.seen, early))
+    )
+    mean += known.mean(axis=0) - mean.mean(axis=0)  # what the season leaves
+    apart = 1 / effective(late) + 1 / effective(early) + drift
+    variance = np.asarray(habits.own * apart + found.noise / effective(early) + 1e-6, np.float64)
+    return by_mean_day(habits, mean @ habits.vectors, variance)
 
 
 def _right(likelihood: Float32, victims: IntArray) -> FloatArray:
