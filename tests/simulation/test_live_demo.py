@@ -7,6 +7,7 @@ from typing import Any
 from playwright.sync_api import expect
 
 from halfmask.simulation.live_demo import LAST_LINE, PLAN, LiveState, run_live_demo
+from tests.accessibility import wrong_in
 from tests.browser import launched
 from tests.commands.program import halfmask as program
 from tests.pages.served import Visit
@@ -36,7 +37,7 @@ def test_the_page_shows_both_sides_and_its_button_goes_on() -> None:
     try:
         assert ready.wait(60)
         with launched() as browser:
-            visit = Visit(browser)
+            visit = Visit(browser, bypass_csp=True)  # axe is another script
             page = visit.page
             page.goto(address[0])
             for number in (1, 2):
@@ -49,6 +50,7 @@ def test_the_page_shows_both_sides_and_its_button_goes_on() -> None:
             assert page.locator("#curve circle").count() == 30
             assert {url.startswith(address[0].removesuffix("/demo")) for url in visit.asked} == {True}
             assert visit.wrong == []
+            assert wrong_in(page) == []
     finally:
         may_end.set()
         thread.join(60)
