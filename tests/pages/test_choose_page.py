@@ -217,6 +217,20 @@ def test_the_page_speaks_in_the_campaigns_nouns(browser: Browser, service: Hoste
     expect(page.locator("#never")).to_contain_text("stations")
 
 
+def test_nobody_joins_over_a_connection_that_others_can_read(browser: Browser, service: Hosted, campaign: str) -> None:
+    visit = Visit(browser)
+    page, outside = visit.page, "http://meters.test"
+
+    def passed_on(route: Any) -> None:
+        route.fulfill(response=route.fetch(url=route.request.url.replace(outside, service.address)))
+
+    page.route(f"{outside}/**", passed_on)
+    page.goto(f"{outside}/?campaign={campaign}")
+    expect(page.locator("#insecure")).to_be_visible()
+    expect(page.locator("#choice")).to_be_visible()
+    assert page.locator("#join").is_hidden()
+
+
 def test_pages_come_with_a_strict_policy_and_without_the_outside(
     browser: Browser, service: Hosted, campaign: str
 ) -> None:

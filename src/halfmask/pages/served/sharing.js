@@ -150,7 +150,7 @@ export class Sharing {
     if (this.trouble === "offline" || !navigator.onLine) said.push(words.say("state_offline", { count: member.waiting.length }));
     const accepted = count("accepted") + count("known"), late = count("refused", "closed");
     const waits = words.say("state_waiting", { count: accepted, least: campaign.least_producers, period: words.say(`period_${campaign.period}`) });
-    if (!said.length) said.push(accepted || member.by === "device" ? waits : words.say("state_idle"));
+    if (!said.length) said.push(member.by === "device" ? words.say("state_device") : accepted ? waits : words.say("state_idle"));
     if (late) said.push(words.say("state_late", { count: late }));
     const others = member.sent.filter((each) => each.status === "refused" && each.code !== "closed");
     if (others.length) said.push(words.say("state_refused", { count: others.length, code: others.at(-1).code }));
