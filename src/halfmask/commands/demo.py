@@ -21,6 +21,9 @@ LEAST_HOMES = 40
 BETWEEN = 12.0
 """Seconds that the live demo waits for its button before the next day."""
 
+SPLIT = "split"
+"""The folder of the campaign with a split level."""
+
 
 class Demo(Options):
     """Options of `demo`.
@@ -61,13 +64,25 @@ class Demo(Options):
         need("pages", "service")
         at = Path(self.folder)
         try:
-            at.mkdir(parents=True, exist_ok=True)
+            (at / SPLIT).mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError) as error:
             raise OptionError(f"cannot write to {at}: it is a file, or lies in one; name a folder") from error
         except OSError as error:
             raise RunError(f"cannot make the folder {at}: {error.strerror or error}; name another") from error
         if not os.access(at, os.W_OK):
             raise RunError(f"cannot write to the folder {at}: it is not yours to write in; name another")
+
+    def _split(self, panel: Path, made: Path) -> list[Options]:
+        """Return the commands of a small campaign with a split level, against two services for two days."""
+        at = Path(self.folder) / SPLIT
+        offered = at / "offer.json"
+        return [
+            offer.OfferOptions(made, output=offered, epsilon="8", split=1.0, low=0.0, high=100.0, private=0),
+            simulate.Simulate(
+                panel=panel, menu=offered, producers=60, days=2, budget=0, leaves=0.0, take=3.0, worth=1.0,
+                output=at / "sharing.csv",
+            ),  # most of them join
+        ]  # fmt: skip
 
     def steps(self) -> list[Options]:
         """Return the commands, in their order."""
@@ -87,6 +102,7 @@ class Demo(Options):
             audit.Audit(offered, profile=made, panel=str(panel), output=at / "offer-card.json"),
             leaflet.Leaflet(offered, output=at / "leaflet.html"),
             simulate.Simulate(panel=panel, menu=offered, producers=50, days=3, budget=0, leaves=0.0, output=shared),
+            *self._split(panel, made),
             report.ReportOptions(at, figures=("png",)),
         ]
 
