@@ -1,12 +1,12 @@
 """A leader and a helper as programs, each in a process of its own."""
 
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.service.process import Served, init, served
+from tests.service.servers import free_port
 from tests.service.world import sqlite_url
 
 
@@ -19,16 +19,9 @@ class Service:
     operator: str
 
 
-def free_port() -> int:
-    """A port that was free just now: the address is in the service's options, so it must be known before."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @contextmanager
 def two_services(folder: Path, *helper_options: str) -> Iterator[tuple[Service, Service]]:
-    """Start the helper and a leader that may ask it."""
+    """Start the helper and a leader that may ask it. Their own addresses are among their options."""
     ports = free_port(), free_port()
     leader, helper = (f"http://127.0.0.1:{port}" for port in ports)
     urls = []

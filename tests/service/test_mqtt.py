@@ -319,3 +319,23 @@ def test_the_program_sends_by_mqtt_and_waits_for_receipts(broker: str, tmp_path:
         counted = metrics.getresponse().read().decode()
         metrics.close()
         assert 'route="/v1/reports"' not in counted  # nothing came by HTTP
+
+
+def test_shares_of_split_totals_go_by_http() -> None:
+    """A broker would be a third party that sees both shares."""
+    sent: list[bytes | None] = []
+
+    def http(*request: Any) -> Any:
+        sent.append(request[-1])
+        return 200, {}, b"{}"
+
+    transport = MqttTransport("mqtt://127.0.0.1:9", {"token": "producer"}, http, timeout=0.1)
+    headers, address = {"Authorization": "Bearer token"}, "http://127.0.0.1:8000/v1/reports"
+    try:
+        split, plain = (json.dumps({"reports": [each]}).encode() for each in ({"share": "AA=="}, {"steps": 5}))
+        assert transport("POST", address, headers, split)[0] == 200
+        with pytest.raises(OSError, match="broker"):
+            transport("POST", address, headers, plain)
+    finally:
+        transport.close()
+    assert sent == [split]
