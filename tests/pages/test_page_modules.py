@@ -1,6 +1,8 @@
 """The pages' own modules against Python: periods in time zones, and files of readings in many forms."""
 
+import json
 import random
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -92,3 +94,17 @@ def test_a_file_without_times_or_numbers_is_refused(page: Any, text: str, proble
         text,
     )
     assert found == problem
+
+
+def test_a_language_has_every_word_that_pages_say_and_no_other() -> None:
+    folder = files("halfmask").joinpath("pages", "served")
+    sources = [each.read_text(encoding="utf-8") for each in folder.iterdir() if each.name.endswith((".js", ".html"))]
+    texts = json.loads(folder.joinpath("en.json").read_text(encoding="utf-8"))
+    said = {name for source in sources for name in re.findall(r'say\("(\w+)"|data-(?:words|label)="(\w+)"', source)}
+    named = {first or second for first, second in said}
+    assert len(named) > 40
+    assert named - texts.keys() == set()
+    quoted = {name for source in sources for name in re.findall(r'"(\w+)"', source)}
+    parts = {part for source in sources for part in re.findall(r"say\(`(\w+_)\$", source)}
+    left = {name for name in texts.keys() - quoted if not name.startswith(tuple(parts))}
+    assert left - {"locale"} == set()

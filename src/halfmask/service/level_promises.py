@@ -10,12 +10,9 @@ import math
 import threading
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from halfmask.errors import HalfmaskError
-from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.protection.guarantees.composition import LossDistribution, loss_distribution
-from halfmask.protection.guarantees.lattice_noise import lattice_loss_cells, lattice_steps
 from halfmask.service.campaign import Campaign
 from halfmask.service.request import Call
 from halfmask.service.storage.tables import Plain
@@ -23,6 +20,9 @@ from halfmask_device.level_epsilon import CampaignLevel
 from halfmask_device.privacy_budget import ROLLING
 from halfmask_device.protocol import CampaignTerms
 from halfmask_device.setting import SPLIT
+
+if TYPE_CHECKING:
+    from halfmask.protection.guarantees.composition import LossDistribution
 
 DELTA = 1e-6
 HIDES = 5.0
@@ -47,8 +47,12 @@ OPEN = Odds(1.0, None)
 
 
 @lru_cache(maxsize=256)
-def _loss(setting: str, change: float, step: float) -> LossDistribution | None:
+def _loss(setting: str, change: float, step: float) -> "LossDistribution | None":
     """Return the loss of one report for this change; None if nothing is promised."""
+    from halfmask.mechanisms.setting import PrivacySetting  # a service starts without numpy
+    from halfmask.protection.guarantees.composition import loss_distribution
+    from halfmask.protection.guarantees.lattice_noise import lattice_loss_cells, lattice_steps
+
     noise = PrivacySetting.parse(setting).noise
     steps = lattice_steps(change, step)
     pure = noise.pure_epsilon(steps * step)

@@ -89,7 +89,8 @@ export class Choice {
     const row = document.createElement("tr"), head = document.createElement("th"), said = document.createElement("td"), drawn = document.createElement("td");
     const chance = level.against === "nobody" ? 1 : level.odds[window];
     head.scope = "row";
-    head.textContent = this.words.say(`from_${window}`);
+    const minutes = window === "one" && this.campaign.every_minutes;
+    head.textContent = minutes ? this.words.say("from_minutes", { minutes }) : this.words.say(`from_${window}`);
     said.textContent = chance === null ? this.words.say("not_known") : this.words.odds(chance);
     if (chance !== null) drawn.append(bar(chance));
     row.append(head, said, drawn);
