@@ -129,7 +129,7 @@ class ServiceClient:
     def _answer(self, status: int, content: bytes) -> Any:
         try:
             plain = json.loads(content)
-        except ValueError:
+        except (ValueError, RecursionError):
             plain = None
         if 200 <= status < 300 and plain is not None:
             return plain

@@ -108,7 +108,10 @@ def not_of_the_protocol(service: ServiceClient) -> RunError:
 def find_campaign(service: ServiceClient, campaign: str | None) -> dict[str, Any]:
     """Return the offer of a service's campaign. It may be left unnamed if the service has only one."""
     if campaign is not None:
-        return dict(service.ask("GET", f"/v1/campaigns/{campaign}"))
+        found = service.ask("GET", f"/v1/campaigns/{campaign}")
+        if not isinstance(found, dict):
+            raise not_of_the_protocol(service)
+        return found
     answer = service.ask("GET", "/v1/campaigns")
     offers = answer.get("campaigns") if isinstance(answer, dict) else None
     if not isinstance(offers, list) or not all(isinstance(each, dict) for each in offers):

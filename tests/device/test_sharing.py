@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from halfmask.commands.status import status
-from halfmask.errors import FileFormatError, OptionError, RunError
+from halfmask.errors import FileFormatError, HalfmaskError, OptionError, RunError
 from halfmask.service.operator_actions import Operator
 from halfmask_device import Budget, Producer, read_ledger
 from halfmask_device.consent import Consent
@@ -623,3 +623,13 @@ def test_a_report_refused_by_a_clock_that_is_ahead_is_kept_and_sent_again(world:
     assert total(wire, campaign, consumer) == sum(int(steps) for _, steps, _ in queue(sharer)[:12])
     told = world.clock.now / 1e6
     assert sharer.send().outcomes == {"closed": 1}  # by both clocks: it is final
+
+
+@pytest.mark.parametrize(
+    "content", [b"[]", b"3", b'"text"', b"[" * 100_000, b"\xff", b'{"campaign": 3}', b'{"menu": []}']
+)
+def test_an_answer_that_is_not_of_the_protocol_is_a_named_error(content: bytes, tmp_path: Path) -> None:
+    wire = ServiceClient("http://service", lambda *_: (200, {}, content), tries=1)
+    with pytest.raises(HalfmaskError):
+        Sharer(tmp_path / "state", lambda _: wire).join("http://service", "c", "A", consent=FREE)
+    assert not (tmp_path / "state").exists()
