@@ -21,13 +21,15 @@ BEYOND = "some readings lie outside the campaign's range and count as its end: a
 class Queued:
     """The result of queueing readings.
 
-    ``reports``   number of reports that are in the queue, new or already known
+    ``reports``   number of reports that are new in the queue
+    ``known``     number of reports that were queued or sent before
     ``refused``   number of other readings, by reason
     ``notes``     messages for the user
     ``gathered``  number of readings that are kept for the total of their period, or already counted in it
     """
 
     reports: int = 0
+    known: int = 0
     refused: Counter[str] = field(default_factory=Counter)
     notes: UserNotes = field(default_factory=UserNotes)
     gathered: int = 0
@@ -87,8 +89,11 @@ class CampaignQueue:
                 channel = masked.others.get(i, self._channel)
                 rows.append((self._member.campaign, time, str(report), self._ids[channel.name]))
         with self._state.memory() as memory:
-            memory.executemany("INSERT OR IGNORE INTO queue (campaign, time, steps, setting) VALUES (?, ?, ?, ?)", rows)
-        self._queued.reports += len(rows)
+            new = memory.executemany(
+                "INSERT OR IGNORE INTO queue (campaign, time, steps, setting) VALUES (?, ?, ?, ?)", rows
+            )
+        self._queued.reports += new.rowcount
+        self._queued.known += len(rows) - new.rowcount
 
 
 def read_time(time: str, zone: str | None, row: int) -> tuple[int, str, str, int]:

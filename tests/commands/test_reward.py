@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import halfmask
+from halfmask.commands.vote import Vote, main
 from halfmask.errors import SourceError
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.rewards.choice_model import ChoiceModel
@@ -202,6 +203,20 @@ def test_bids_that_cannot_be_meant_are_refused(tmp_path: Path) -> None:
     bids.write_text("producer," + ",".join(menu().ids) + "\n" + "p1" + ",1" * len(menu().ids) + "\n")
     with refused("option.variance"):
         halfmask.auction(bids, menu=menu(), variance=1.0, unasked=0.0)
+
+
+def test_a_missing_model_says_how_to_get_one() -> None:
+    with refused("option.model", "model"):
+        halfmask.reward(menu(), profile="x.profile", budget=3.0)
+
+
+def test_a_tie_is_printed_with_its_rule(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "ballots.csv").write_text("".join(f"{id}\n" for id in menu().ids[:3]))
+    main(Vote(menu(), preferences=tmp_path / "ballots.csv"))
+    printed = capsys.readouterr().out
+    winner = max(menu().settings[:3], key=lambda each: each.privacy.median)
+    assert f": {winner.id} (" in printed
+    assert all(f"{id}" in printed.split("tie of")[1] for id in menu().ids[:3])
 
 
 def test_an_auction_within_a_budget_keeps_it(tmp_path: Path) -> None:

@@ -83,11 +83,20 @@ def test_a_device_joins_sends_and_leaves(address: str, tmp_path: Path) -> None:
     readings = tmp_path / "readings.csv"
     readings.write_text("time,value\n" + rows(1, 20))
     assert done("send", str(readings), *state) == "queued 20 report(s); sent: 20 accepted; earned 0.040 EUR\n"
-    assert done("send", str(readings), *state) == "queued 20 report(s); sent: nothing; earned nothing\n"
+    again = run("send", str(readings), *state)
+    assert (again.stdout, again.returncode) == ("queued 0 report(s); sent: nothing; earned nothing\n", 0)
+    assert again.stderr.startswith("20 report(s) were queued or sent before")
+    given = "time,value\n" + rows(21, 5)
+    ignored = subprocess.run(
+        [*PROGRAM, "send", *state], input=given, capture_output=True, text=True, check=True, timeout=120
+    )
+    assert "'halfmask send -'" in ignored.stderr
     assert "5 accepted" in done("send", "-", *state, text="time,value\n" + rows(21, 5))
     assert "25 accepted; 0.050 EUR" in done("status", *state)
     ledger = done("ledger", *state, "--change", "1", "--budget", "60", "--window", "week", "--then", "warn")
-    assert ledger.startswith("upper bounds on epsilon, rounded up, for a change of 1: in every reading of the window")
+    assert ledger.startswith(
+        "upper bounds on epsilon, rounded up, for a change of 1 kWh: in every reading of the window"
+    )
     total = ledger.splitlines()[-1].split()
     assert (total[:2], *total[-2:]) == (["all", "25"], "50", "1000")
     assert "left campaign" in done("leave", *state)

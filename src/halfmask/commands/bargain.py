@@ -45,7 +45,7 @@ class BargainOptions(Seeded):
 
     menu: AnyMenu = field(kw_only=False)
     current: Annotated[str, Parameter(name="--from")]
-    model: AnyModel
+    model: AnyModel | None = None
     delta: float
     c: float
     reward: float = 0.0

@@ -12,6 +12,7 @@ from halfmask_device.decimals import upwards
 from halfmask_device.device_state import State
 from halfmask_device.privacy_budget import KINDS, Budget, Trust, Window, read_budgets, write_budgets
 from halfmask_device.privacy_ledger import Entry, Ledger, read_ledger
+from halfmask_device.sharing import Sharer
 
 
 class LedgerOptions(OfDevice):
@@ -51,11 +52,15 @@ class LedgerOptions(OfDevice):
 
 @dataclass(frozen=True)
 class Spent:
-    """The ledgers of a device, and its budgets: of what it masks alone, and of what is split between services."""
+    """The ledgers of a device, and its budgets: of what it masks alone, and of what is split between services.
+
+    ``unit``  the unit of its readings; empty if its campaigns have several, or none
+    """
 
     account: Ledger
     split: Ledger
     budgets: dict[Trust, Budget]
+    unit: str
 
 
 @command(LedgerOptions, group="Share: device")
@@ -70,7 +75,8 @@ def ledger(options: LedgerOptions) -> Spent:
         state.forget_before(options.forget_before)
     kinds: tuple[Trust, Trust] = ("local", "split")
     account, split = (read_ledger(state, options.change or "1", options.delta, trust) for trust in kinds)
-    return Spent(account, split, read_budgets(state))
+    units = {each.terms.unit for each in Sharer(options.state, create=False).memberships(left=True)}
+    return Spent(account, split, read_budgets(state), units.pop() if len(units) == 1 else "")
 
 
 SHOWN = 10
@@ -80,11 +86,11 @@ SHOWN = 10
 def main(options: LedgerOptions) -> None:
     """Show what a device's reports have given away so far: by day, week and month, over all its campaigns."""
     spent = ledger(options)
-    account = spent.account
+    account, unit = spent.account, spent.unit or "in the readings' unit"
     print(
-        f"upper bounds on epsilon, rounded up, for a change of {account.change}: in every reading of the window and in "
-        f"one reading (delta {account.delta:g}), and per unit of change in every reading (delta 0); whole range: for a "
-        f"change of every reading by anything within its range (delta {account.delta:g}):"
+        f"upper bounds on epsilon, rounded up, for a change of {account.change} {unit}: in every reading of the "
+        f"window and in one reading (delta {account.delta:g}), and per unit of change in every reading (delta 0); "
+        f"whole range: for a change of every reading by anything within its range (delta {account.delta:g}):"
     )
     print_rows([HEADS, *_rows(account)])
     if spent.split.total.reports:
@@ -98,7 +104,7 @@ def main(options: LedgerOptions) -> None:
             "change by anything within its range; a change of one reading changes it by as much; each counts on the "
             "day its period begins"
         )
-    note("bounds add up Renyi divergences or pure epsilons; they count what this folder remembers")
+    note("bounds add up Renyi divergences or pure epsilons; they count what this folder remembers, by days of UTC")
 
 
 HEADS = ["window", "reports", "revised", "epsilon", "one reading", "pure, per unit", "whole range"]

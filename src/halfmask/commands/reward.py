@@ -51,7 +51,7 @@ class Reward(Seeded, MayWrite):
 
     menu: AnyMenu = field(kw_only=False)
     profile: AnyProfile
-    model: AnyModel
+    model: AnyModel | None = None
     budget: float | None = None
     within: str | float | None = None
     utility: float | None = None
@@ -89,11 +89,18 @@ def reward(options: Reward) -> "Schedule":
     return replace(found, about={**found.about, "asked": options.asked()})
 
 
-def read_model(model: "AnyModel") -> "ChoiceModel":
-    """Return the model itself, or read it from its file."""
+def read_model(model: "AnyModel | None") -> "ChoiceModel":
+    """Return the model itself, or read it from its file; an error says how to get one."""
     from halfmask.files import read_page
     from halfmask.rewards.choice_model import FORMAT, VERSION, ChoiceModel
 
+    if model is None:
+        raise OptionError(
+            "what producers choose at which rewards is not known: name a `model`, which 'halfmask reward fit CHOICES' "
+            "makes of their choices; 'halfmask reward design MENU' says what to ask them",
+            kind="model",
+            field="model",
+        )
     if isinstance(model, ChoiceModel):
         return model
     plain = read_page(model, FORMAT, VERSION, "halfmask reward fit CHOICES")

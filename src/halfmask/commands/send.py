@@ -1,5 +1,8 @@
 """``halfmask send``: mask and send readings from a producer's own device."""
 
+import os
+import select
+import stat
 import sys
 import time as clock
 from collections import Counter
@@ -81,11 +84,13 @@ class Send(OfDevice, Tells):
 class Shared:
     """The outcome of sending: what happened to readings and reports.
 
+    ``known``   number of reports that were queued or sent before
     ``held``    number of waiting reports that the budget does not let out
     ``budget``  what is left of the device's budgets, in words
     """
 
     queued: int = 0
+    known: int = 0
     gathered: int = 0
     refused: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -105,7 +110,10 @@ def send(options: Send) -> Shared:
             run.all_of(sys.stdin.buffer)
         elif options.of_meter:
             run.meter()
-        elif options.source is not None:
+        elif options.source is None:
+            if _is_piped():
+                (options.tell or str)("standard input is not read: write - for it, 'halfmask send -'")
+        else:
             if not Path(options.source).is_file():
                 raise SourceError(
                     f"{options.source}: no such file: name a CSV of readings", place=options.source, kind="missing"
@@ -115,6 +123,15 @@ def send(options: Send) -> Shared:
         run.send(patient=False)
         run.shared.budget = sharer.budget_words()
         return run.shared
+
+
+def _is_piped() -> bool:
+    """Return whether something waits to be read from a pipe or a file at standard input."""
+    try:
+        kind = os.fstat(sys.stdin.fileno()).st_mode
+        return stat.S_ISREG(kind) or (stat.S_ISFIFO(kind) and bool(select.select([sys.stdin], [], [], 0)[0]))
+    except (OSError, ValueError, AttributeError):  # there is no standard input, or it is no file of the system
+        return False
 
 
 @contextmanager
@@ -163,6 +180,7 @@ class _Run:
     def _put(self, batch: "Iterable[tuple[str, Value]]", first: int = 1) -> None:
         queued = self.sharer.put(batch, first=first)
         self.shared.queued += queued.reports
+        self.shared.known += queued.known
         self.shared.gathered += queued.gathered
         self.shared.refused += queued.refused
         self._tell(queued.notes)
@@ -250,6 +268,8 @@ def main(options: Send) -> None:
 def _say(shared: Shared) -> None:
     earned = " and ".join(money(amount, currency) for currency, amount in shared.earned.items()) or "nothing"
     print(f"queued {shared.queued} report(s); sent: {counted(shared.outcomes)}; earned {earned}")
+    if shared.known:
+        note(f"{shared.known} report(s) were queued or sent before, and do not count again")
     if shared.gathered:
         note(f"{shared.gathered} reading(s) count in the totals of their periods, which are sent when these have ended")
     if shared.refused:

@@ -48,6 +48,9 @@ def main(options: Vote) -> None:
     found = vote(options)
     title = f"{found.voters} voters, by {found.rule}: {found.winner.id} ({found.winner.setting})"
     print_rows(election_rows(found), title)
+    if found.tied:
+        tied = f"{', '.join(found.tied[:-1])} and {found.tied[-1]}"
+        print(f"A tie of {tied}: the one with the highest median privacy wins, so that nobody loses privacy by it.")
     if found.note:
         note(found.note)
 
