@@ -53,9 +53,9 @@ def test_honest_producers_and_small_periods_have_no_second_sum() -> None:
     ],
 )
 def test_a_published_period_says_how_far_few_could_have_moved_it(
-    world: World, changed: dict[str, Any], reports: int, moved: dict[str, int]
+    any_world: World, changed: dict[str, Any], reports: int, moved: dict[str, int]
 ) -> None:
-    consumer = world.consumer()
+    world, consumer = any_world, any_world.consumer()
     menu = {"settings": [{"id": "N", "setting": "none"}]}
     campaign = world.campaign(consumer, menu=menu, rewards={"N": 1}, **changed)
     for number in range(3):
