@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Browser, expect, sync_playwright
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 PATIENCE = 60_000
 """Milliseconds that any test waits for a page."""
@@ -22,3 +23,14 @@ def launched() -> Iterator[Browser]:
         browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"], timeout=PATIENCE)
         yield browser
         browser.close()
+
+
+def accessible(page: Page) -> None:
+    """Axe finds nothing wrong on a page."""
+    found = Axe().run(page).response["violations"]
+    told = [f"{each['id']}: {node['target']} {node['failureSummary']}" for each in found for node in each["nodes"]]
+    assert told == []
+
+
+LOOKS = [(width, scheme) for width in (390, 1280) for scheme in ("light", "dark")]
+"""Widths and colour schemes in which pages are tested."""

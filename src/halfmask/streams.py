@@ -27,7 +27,7 @@ NAMES: dict[str, tuple[int, ...] | None] = {
     "menus.fresh": None,
     "menus.difference": None,
     "menus.synthetic": None,
-    "pages.leaflet": None,
+    "pages.day": None,
     "choice.assignment": (4,),
     "choice.local": (5,),
     "choice.drawn": None,

@@ -2,14 +2,16 @@
 
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page
 
 from halfmask.commands._repeat import command_of
-from halfmask.pages.explore.explore_server import ExploreServer
+from halfmask.commands.explore import make_results, offer_options, run_offer
+from halfmask.pages.explore.explore_server import ExploreServer, OfferMaker
 from halfmask.pages.explore.explorer import Explorer
 from tests.browser import PATIENCE, launched
 
@@ -25,15 +27,23 @@ def explorer(folder: Path) -> Explorer:
     return Explorer(folder, command_of)
 
 
-@pytest.fixture(scope="session")
-def server(explorer: Explorer) -> Iterator[ExploreServer]:
+@contextmanager
+def serving(explorer: Explorer | None) -> Iterator[ExploreServer]:
     """Listening on a free port of this machine."""
-    with ExploreServer(explorer) as running:
+    offers = OfferMaker(lambda one, wanted: offer_options(one, wanted).command_line(), run_offer)
+    with ExploreServer(explorer, offers=offers, results=make_results) as running:
         thread = threading.Thread(target=running.serve_forever)
         thread.start()
         yield running
         running.shutdown()
         thread.join()
+
+
+@pytest.fixture(scope="session")
+def server(explorer: Explorer) -> Iterator[ExploreServer]:
+    """One for all tests of the folder."""
+    with serving(explorer) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
@@ -56,34 +66,8 @@ def opened(context: BrowserContext, address: str) -> Opened:
     """The page at an address in a window of its own."""
     page, said, asked = context.new_page(), list[str](), list[str]()
     page.set_default_timeout(PATIENCE)
-    page.on("console", lambda message: said.append(message.text))
+    page.on("console", lambda message: said.append(message.text) if "GL Driver" not in message.text else None)
     page.on("pageerror", lambda error: said.append(str(error)))
     page.on("request", lambda request: asked.append(request.url))
     page.goto(address)
     return Opened(page, said, asked)
-
-
-@pytest.fixture(scope="module")
-def desk(browser: Browser) -> Iterator[BrowserContext]:
-    """A wide screen of one who wants no motion: scrolling takes no time. Its pages share what it keeps of plotly."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
-    yield context
-    context.close()
-
-
-@pytest.fixture(scope="module")
-def live(desk: BrowserContext, server: ExploreServer) -> Opened:
-    """The page, loaded once: a load understands four megabytes of plotly."""
-    return opened(desk, server.address)
-
-
-@pytest.fixture
-def page(live: Opened) -> Iterator[Page]:
-    """The page for a test that may turn its controls; they are turned back after it, but for the shares of a mix."""
-    live.page.locator("#mix-scores div").first.wait_for()
-    yield live.page
-    live.page.get_by_label("Try a setting").fill("")
-    live.page.get_by_role("button", name="Back to the folder's menu").click()
-    expect(live.page.locator("#setting-found")).to_be_hidden()
-    expect(live.page.locator("#menu-status")).to_have_text("")
-    expect(live.page.locator(".error")).to_have_count(0)

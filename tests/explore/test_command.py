@@ -11,7 +11,7 @@ from urllib.request import urlopen
 import pytest
 
 from halfmask.commands._app import app
-from halfmask.menus.optimize import optimize
+from halfmask.pages.explore.explorer import Explorer
 from tests.commands.program import PROGRAM, halfmask, refused
 
 
@@ -48,48 +48,25 @@ def test_it_opens_the_browser_unless_told_not_to(folder: Path, tmp_path: Path) -
     assert opened == address
 
 
-def test_it_writes_one_file_and_ends(folder: Path, tmp_path: Path) -> None:
-    target = tmp_path / "explore.html"
-    ended = halfmask("explore", folder, "-o", target)
-    assert (ended.returncode, ended.stdout) == (0, "")
-    assert f"wrote {target}" in ended.stderr
-    page = target.read_text()
-    assert "live controls are left out" in page
-    assert "src=" not in page[: page.index("plotly.js v")]
-    first = target.read_bytes()
-    assert halfmask("explore", folder, "-o", target).returncode == 0
-    assert target.read_bytes() == first
-
-
 def test_a_profile_alone_can_be_explored(folder: Path, tmp_path: Path) -> None:
     shutil.copy(folder / "homes.profile", tmp_path)
-    assert halfmask("explore", tmp_path, "-o", tmp_path / "explore.html").returncode == 0
-    page = (tmp_path / "explore.html").read_text()
-    assert 'id="figure-readings"' in page
-    assert 'id="figure-users"' not in page
-    assert "halfmask evaluate" in page
-
-
-def test_a_study_without_a_menu_shows_the_menu_it_gives(folder: Path, tmp_path: Path) -> None:
-    shutil.copy(folder / "homes.profile", tmp_path)
-    shutil.copy(folder / "study.parquet", tmp_path)
-    assert halfmask("explore", tmp_path, "-o", tmp_path / "explore.html").returncode == 0
-    page = (tmp_path / "explore.html").read_text()
-    assert "the folder holds no menu: this one is chosen now" in page
-    for each in optimize(folder / "study.parquet").menu.settings:
-        assert f"<code>{each.setting}</code>" in page
-    assert 'id="figure-users"' in page
+    explorer = Explorer(tmp_path)
+    answer = explorer.answer(explorer.default)
+    assert [each["id"] for each in answer["levels"]] == ["L1", "L2", "L3", "L4"]
+    assert answer["paper"] == []
+    assert explorer.settings(explorer.default)["limit"] is None
 
 
 def test_bad_input_is_refused(folder: Path, tmp_path: Path) -> None:
-    assert "is not a folder" in refused("explore", tmp_path / "nowhere")
-    assert "holds no profile, study or menu" in refused("explore", tmp_path)
+    assert "is not a folder" in refused("explore", tmp_path / "nowhere", "--no-browser")
+    assert "holds no profile" in refused("explore", tmp_path, "--no-browser")
+    shutil.copy(folder / "menu.json", tmp_path)
+    assert "halfmask profile" in refused("explore", tmp_path, "--no-browser")
     ended = halfmask("explore", folder, "--port", "99999", "--no-browser")
     assert ended.returncode == 1
     assert "take another --host or --port" in ended.stderr
-    assert "there is no folder" in refused("explore", folder, "-o", tmp_path / "missing" / "explore.html")
 
 
-@pytest.mark.parametrize("option", ["--host", "--port", "--no-browser", "--output", "-o"])
+@pytest.mark.parametrize("option", ["--host", "--port", "--no-browser"])
 def test_the_options_are_there(option: str) -> None:
     assert option in {name for each in app["explore"].assemble_argument_collection() for name in each.names}

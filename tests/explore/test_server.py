@@ -1,9 +1,9 @@
 """The server's answers, asked as a browser asks and as an attacker does."""
 
+import base64
+import itertools
 import json
 import math
-import re
-from html import unescape
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from typing import Any
@@ -12,21 +12,14 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 
-from halfmask.choice.mix import mix
-from halfmask.evaluation.scores import Weights
-from halfmask.figures.results_folder import paper_name, read_inputs
-from halfmask.figures.study_samples import read_samples, rescored
+from halfmask.figures.study_samples import read_samples
+from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu
-from halfmask.menus.optimize import optimize
+from halfmask.menus.question import question_of
+from halfmask.menus.total_error import total_error
 from halfmask.pages.explore.explore_server import ExploreServer
 from halfmask.pages.explore.explorer import Explorer
-from halfmask.pages.explore.menu_options import MenuOptions
-from halfmask.pages.explore.view_protection import Protecting
-from halfmask.pages.page_numbers import epsilon, percent
-from halfmask.profiles.store import load_profile
 from tests.refusals import refused
-
-OTHER = Weights((0.6, 0.2, 0.2), (0.2, 0.2, 0.6))
 
 
 def asked(server: ExploreServer, path: str, method: str = "GET", **headers: str) -> tuple[HTTPResponse, bytes]:
@@ -77,9 +70,9 @@ def test_a_server_on_every_address_takes_numbers_but_no_names(explorer: Explorer
 
 def test_pages_of_other_sites_are_refused(server: ExploreServer) -> None:
     for site, status in (("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)):
-        assert asked(server, "/api/menu", Sec_Fetch_Site=site)[0].status == status
+        assert asked(server, "/api/answer", Sec_Fetch_Site=site)[0].status == status
         assert asked(server, "/", Sec_Fetch_Site=site, Sec_Fetch_Mode="no-cors")[0].status == status
-        assert asked(server, "/api/menu", Sec_Fetch_Site=site, Sec_Fetch_Mode="navigate")[0].status == status
+        assert asked(server, "/api/answer", Sec_Fetch_Site=site, Sec_Fetch_Mode="navigate")[0].status == status
     assert asked(server, "/", Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="navigate")[0].status == 200
 
 
@@ -106,11 +99,11 @@ def test_nothing_but_the_page_is_served(server: ExploreServer, path: str) -> Non
 
 
 def test_every_answer_has_a_strict_policy(server: ExploreServer) -> None:
-    for path in ("/", "/static/figures.js", "/static/plotly.min.js", "/api/menu", "/api/mix", "/nowhere"):
+    for path in ("/", "/static/scatter.js", "/static/page.css", "/api/answer", "/api/setting", "/nowhere"):
         answer, _ = asked(server, path)
         policy = answer.headers["Content-Security-Policy"]
         assert "default-src 'none'; script-src 'self';" in policy
-        assert "unsafe-eval" not in policy
+        assert "unsafe" not in policy
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
         assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
     page = asked(server, "/")[1].decode()
@@ -120,114 +113,100 @@ def test_every_answer_has_a_strict_policy(server: ExploreServer) -> None:
 
 
 def test_only_questions_are_answered(server: ExploreServer) -> None:
-    assert asked(server, "/", "POST")[0].status == 501
+    assert asked(server, "/", "POST")[0].status == 404
+    assert asked(server, "/", "PUT")[0].status == 501
+    assert asked(server, "/api/file?name=a.csv", "POST", Content_Length="3")[0].status == 404, "a folder is shown"
+    assert asked(server, "/api/offer", "POST", Sec_Fetch_Site="cross-site")[0].status == 403
     answer, body = asked(server, "/", "HEAD")
     assert (answer.status, body) == (200, b"")
     assert int(answer.headers["Content-Length"]) > 1000
 
 
-def test_the_menu_is_that_of_optimize(server: ExploreServer, folder: Path) -> None:
-    options = {"bins": 4, "omega": 0.2, "weights": "0.6,0.2,0.2,0.2,0.2,0.6", "max-mean": 0.08, "max-std": 0.07}
-    menu = optimize(folder / "study.parquet", bins=4, omega=0.2, weights=OTHER, max_mean=0.08, max_std=0.07).menu
-    answer = found(server, "/api/menu", **options)
-    assert answer["ids"] == [*map(paper_name, menu.ids)]  # the folder has an offer, with letters of its own
-    saved = Menu.read(folder / "menu.json")
-    assert [each.setting for each in menu.settings] != [each.setting for each in saved.settings]
-    profile = load_profile(folder / "homes.profile")
-    protect = Protecting(read_inputs(folder), profile)
-    for each in menu.settings:
-        assert f"<code>{each.setting}</code>" in answer["html"]
-        known = protect.of(each.setting)
-        row = re.search(rf"<code>{re.escape(str(each.setting))}</code>.*?</tr>", answer["html"], re.S)
-        assert row
-        cells = [unescape(re.sub(r"<[^>]+>", "", cell)) for cell in re.findall(r"<td.*?</td>", row[0], re.S)]
-        assert percent(known.guess).replace("less than", "<") in cells
-        assert epsilon(known.window) in cells
-    assert protect.question.words() in answer["html"]
-    users = next(each for each in answer["figures"] if each["name"] == "users")
-    lines = {each["name"]: each["y"] for each in users["traces"] if each["mode"] == "lines+markers"}
-    assert list(lines) == answer["ids"]
-    assert {each["name"] for each in answer["figures"]} > {"mixes", "cdfs", "readings"}
+def column(text: str) -> list[float]:
+    """The numbers of a column."""
+    return np.frombuffer(base64.b64decode(text), "<f4").astype(float).tolist()
 
 
-def test_without_options_the_menu_is_the_folder_s(server: ExploreServer, folder: Path) -> None:
-    assert found(server, "/api/menu")["ids"] == [*map(paper_name, Menu.read(folder / "menu.json").ids)]
+def test_all_settings_of_the_study_have_their_scores(server: ExploreServer, folder: Path) -> None:
+    answer, texts = found(server, "/api/settings", release="reading"), found(server, "/api/texts", release="reading")
+    samples = read_samples(folder / "study.parquet")
+    assert set(texts) > set(samples.settings)
+    row, own = texts.index("laplace:0.5"), samples.settings.index("laplace:0.5")
+    assert column(answer["privacy"])[row] == pytest.approx(samples.scores["privacy_median"][own], rel=1e-6)
+    assert column(answer["noise"])[row] == pytest.approx(0.5 * math.sqrt(2), rel=1e-6)
+    assert answer["names"][int(column(answer["mechanism"])[row])] == "laplace"
+    assert len(answer["limit"][0]) == len(answer["limit"][1]) > 5
 
 
-def test_a_mix_is_that_of_the_function(server: ExploreServer, folder: Path) -> None:
-    inputs = read_inputs(folder)
-    assert inputs.profile is not None
-    assert inputs.menu is not None
-    first, second = inputs.menu.ids[1:3]
-    answer = found(server, "/api/mix", shares=f"{first}=0.3,{second}=0.2,N=0.5")
-    made = mix(inputs.profile, inputs.menu, shares={first: 0.3, second: 0.2, "N": 0.5}, repeats=10).table
-    for score in ("privacy", "utility"):
-        values = made[score].to_numpy()
-        assert answer[score]["median"] == pytest.approx(float(np.median(values)))
-        assert (answer[score]["low"], answer[score]["high"]) == (pytest.approx(values.min()), values.max())
-    protect = Protecting(inputs, inputs.profile)
-    guesses = [protect.of(inputs.menu[id].setting).guess for id in (first, second)]
-    mean = 0.3 * (guesses[0] or 0) + 0.2 * (guesses[1] or 0)
-    assert f"errs by {percent(mean)} of guessing" in answer["protection"]
-    other = found(server, "/api/mix", shares=f"{first}=0.2,{second}=0.3,N=0.5")
-    assert other["privacy"]["median"] != pytest.approx(answer["privacy"]["median"], rel=1e-3)
+@pytest.mark.parametrize("release", ["reading", "total", "split"])
+@pytest.mark.parametrize("protect", ["whole-day", "month"])
+def test_errors_and_epsilons_are_those_of_single_settings(
+    server: ExploreServer, explorer: Explorer, release: str, protect: str
+) -> None:
+    query = {"release": release, "protect": protect, "producers": 500, "high": 40}
+    answer, texts = found(server, "/api/answer", **query), found(server, "/api/texts", release=release)
+    errors, epsilons = column(answer["error"]), column(answer["epsilon"])
+    asked = question_of(protect, release, explorer.profile, low=explorer.default.low, high=40)
+    rows = [row for row, text in enumerate(texts) if text.startswith("laplace")]
+    for row in (rows[len(rows) // 3], rows[-1]):
+        setting = PrivacySetting.parse(texts[row])
+        assert errors[row] == pytest.approx(total_error(explorer.profile, setting, 500), rel=0.02)
+        assert epsilons[row] == pytest.approx(asked.promise(setting).epsilon, rel=0.02)
+        assert epsilons[row] != pytest.approx(asked.promise(setting).epsilon * 1.1, rel=0.02)
+    sine = next(row for row, text in enumerate(texts) if text.startswith("sine"))
+    assert math.isinf(epsilons[sine])
 
 
-def test_a_setting_of_the_study_has_its_scores(server: ExploreServer, folder: Path) -> None:
-    saved = Menu.read(folder / "menu.json")
-    entry = saved.settings[-2]
-    answer = found(server, "/api/setting", setting=f" {entry.setting} ")
-    assert answer["setting"] == str(entry.setting)
-    assert answer["keeps"] is True
-    # the same subsets and the same draws; the grid of errors differs a little with the settings beside it
-    assert answer["privacy"]["median"] == pytest.approx(entry.privacy.median, abs=1e-3)
-    assert answer["utility"]["median"] == pytest.approx(entry.utility.median, abs=1e-3)
-    other = found(server, "/api/setting", setting=str(saved.settings[1].setting))
-    assert other["privacy"]["median"] != pytest.approx(entry.privacy.median, abs=0.1)
-    assert "8 times out of 10" in answer["sentence"]
-    assert answer["figure"]["name"] == "shown"
-    assert all(math.isfinite(each["error"]) for each in answer["errors"])
+def test_the_page_opens_on_the_folder_s_offer(server: ExploreServer, folder: Path) -> None:
+    offer = Menu.read(folder / "offer.json")
+    levels = found(server, "/api/answer")["levels"]
+    assert [each["setting"] for each in levels] == [str(each.setting) for each in offer.settings[:-1]]
+    other = found(server, "/api/answer", producers=100_000)["levels"]
+    assert [each["setting"] for each in other] != [each["setting"] for each in levels]
 
 
-def test_a_setting_that_breaks_the_constraint_is_told_so(server: ExploreServer) -> None:
-    assert found(server, "/api/setting", setting="laplace:50")["keeps"] is False
-    assert found(server, "/api/setting", setting="none")["figure"] is None
-    beyond = found(server, "/api/setting", setting="laplace 500")
-    assert beyond["outside"] is True
-    assert all(0 <= value <= 1 for score in ("privacy", "utility") for value in beyond[score].values())
-    assert found(server, "/api/setting", setting="laplace 0.3")["outside"] is False
+def test_levels_have_the_error_and_half_the_epsilon_of_the_one_before(server: ExploreServer) -> None:
+    answer = found(server, "/api/answer", release="split", protect="whole-day", producers=5000, within=0.02)
+    assert answer["fits"] is True
+    epsilons = [each["values"]["epsilon"] for each in answer["levels"]]
+    assert [one / other for one, other in itertools.pairwise(epsilons)] == pytest.approx([2] * 3, rel=0.01)
+    assert answer["levels"][-1]["values"]["error"] <= 0.02
+    assert "--release split" in answer["command"]
+    assert "--epsilon" in answer["command"]
 
 
-@pytest.mark.parametrize(
-    ("query", "words"),
-    [
-        ({"bins": "many"}, "bins 'many' is not a whole number"),
-        ({"bins": "0"}, "bins 0 is not between 1 and 25"),
-        ({"omega": "x"}, "omega 'x' is not a number"),
-        ({"omega": "nan"}, "omega nan is not above 0"),
-        ({"omega": "0.5"}, "at most the width of a bin, 0.2"),
-        ({"weights": "0.9,0.4,0.4,0.6,0.2,0.2"}, "the privacy weights (0.9, 0.4, 0.4) are not three numbers"),
-        ({"weights": "1,0,0"}, "3 numbers instead of six"),
-        ({"max-mean": "-1"}, "max-mean -1.0 is not above 0"),
-        ({"max-mean": "1e-12", "max-std": "1e-12"}, "no setting keeps the constraint"),
-        ({"colour": "red"}, "there is no option 'colour'"),
-    ],
-)
-def test_a_bad_option_is_refused_in_words(server: ExploreServer, query: dict[str, str], words: str) -> None:
-    assert words in complaint(server, "/api/menu", **query)
+def test_what_comes_closest_fits(server: ExploreServer) -> None:
+    query = {"release": "total", "protect": "whole-day", "producers": 100, "within": 0.01, "epsilon": 2}
+    assert found(server, "/api/answer", **query)["fits"] is False
+    ways = found(server, "/api/closest", **query)
+    assert len(ways) == 4
+    for way in ways:
+        assert found(server, "/api/answer", **{**query, **way["set"]})["fits"] is True, way["words"]
+
+
+def test_a_setting_is_understood_as_people_type_it(server: ExploreServer) -> None:
+    card = found(server, "/api/setting", setting=" laplace 0.5 ", release="total")
+    assert card["setting"] == "laplace:0.5@total"
+    assert card["seen"]["band"][0] < sum(card["day"]) < card["seen"]["band"][1]
+    line = found(server, "/api/setting", setting="laplace:0.5", release="reading")
+    assert len(line["seen"]["line"]) == len(line["day"])
+    assert found(server, "/api/setting", setting="laplace:0.5", release="split")["seen"] == {"split": True}
 
 
 @pytest.mark.parametrize(
     ("path", "query", "words"),
     [
+        ("/api/answer", {"producers": "many"}, "producers 'many' is not a whole number"),
+        ("/api/answer", {"producers": "0"}, "producers '0' is not a whole number from 1"),
+        ("/api/answer", {"within": "7"}, "within 7 is not between 0 and 1"),
+        ("/api/answer", {"epsilon": "nan"}, "epsilon"),
+        ("/api/answer", {"protect": "cats"}, "protect 'cats' is none of reading, day"),
+        ("/api/answer", {"high": "-1", "release": "total"}, "totals from 0 to -1 hold nothing"),
+        ("/api/answer", {"colour": "red"}, "there is no option 'colour'"),
         ("/api/setting", {}, "no setting is given"),
         ("/api/setting", {"setting": "laplacian:1"}, "unknown mechanism 'laplacian'"),
         ("/api/setting", {"setting": "laplace:<script>"}, "is not a number"),
-        ("/api/setting", {"setting": "round:0.5"}, "has no noise law to draw"),
-        ("/api/mix", {}, "no shares is given"),
-        ("/api/mix", {"shares": "A=0.5"}, "add up to 1 but to 0.5"),
-        ("/api/mix", {"shares": "Z=1"}, "the menu has no setting 'Z'"),
-        ("/api/mix", {"shares": "paper A=0.999,N=0.001"}, "leave a setting without a user"),
+        ("/api/setting", {"setting": "laplace:1@split", "release": "total"}, "masks a split total"),
     ],
 )
 def test_a_bad_question_is_refused_in_words(
@@ -236,31 +215,11 @@ def test_a_bad_question_is_refused_in_words(
     assert words in complaint(server, path, **query)
 
 
-def test_a_query_that_cannot_be_read_is_refused(server: ExploreServer) -> None:
-    for query in ("bins=5&bins=6", "bins=%ff", "&".join(f"a{n}=1" for n in range(50))):
-        assert asked(server, f"/api/menu?{query}")[0].status == 400, query
+def test_a_query_is_read_once(server: ExploreServer) -> None:
+    assert "twice" in json.loads(asked(server, "/api/answer?producers=5&producers=6")[1])["error"]
 
 
-def test_a_long_menu_is_mixed_in_larger_steps(explorer: Explorer) -> None:
-    view = explorer.view(MenuOptions(bins=25, omega=0.04))
-    assert len(view.inputs.menu.ids) > 7 if view.inputs.menu else False
-    assert view.inputs.mix is not None
-    assert view.inputs.mix.about["step"] == 0.5
-
-
-def test_other_weights_score_samples_as_reading_them_anew_does(folder: Path) -> None:
-    study = folder / "study.parquet"
-    optimum = optimize(study, weights=OTHER, max_mean=0.01)
-    anew, read = rescored(read_samples(study), optimum.menu), read_samples(study, optimum.menu)
-    assert (anew.kept == read.kept).all()
-    assert anew.kept.sum() < read_samples(study).kept.sum()
-    assert anew.privacy == pytest.approx(read.privacy)
-    assert anew.utility[anew.kept] == pytest.approx(read.utility[read.kept])
-    for name, values in read.scores.items():
-        assert anew.scores[name] == pytest.approx(values, nan_ok=True)
-    assert anew.privacy != pytest.approx(read_samples(study).privacy)
-
-
-def test_a_port_in_use_is_told(explorer: Explorer, server: ExploreServer) -> None:
-    with refused("run.listen", "host", "port"):
-        ExploreServer(explorer, port=server.server_port)
+def test_a_folder_without_a_profile_is_refused(tmp_path: Path, folder: Path) -> None:
+    (tmp_path / "menu.json").write_bytes((folder / "menu.json").read_bytes())
+    with refused("source.profile"):
+        Explorer(tmp_path)

@@ -188,12 +188,14 @@ class StudyProtection:
         held = scales > 0
         distinct = np.unique(scales[held])
         nodes = distinct if len(distinct) <= NODES else np.geomspace(distinct[0], distinct[-1], NODES)
-        values = np.array([of(PrivacySetting(name, (float(node),))) for node in nodes])
-        found = np.zeros(len(scales))
-        if len(nodes) == 1:
-            found[held] = values[0]
-        elif len(nodes):
-            found[held] = PchipInterpolator(np.log(nodes), values)(np.log(scales[held]))
+        release = self.settings[0].release
+        values = np.array([of(PrivacySetting(name, (float(node),), release=release)) for node in nodes])
+        found, finite = np.zeros(len(scales)), np.isfinite(values)
+        if finite.sum() < 2:
+            found[held] = values[0] if len(nodes) == 1 else np.inf
+        else:
+            found[held] = PchipInterpolator(np.log(nodes[finite]), values[finite])(np.log(scales[held]))
+            found[held & (scales < nodes[finite][0])] = np.inf
         return found
 
     def _guess(self, setting: PrivacySetting) -> float:

@@ -114,5 +114,5 @@ def producers_needed(
         error = error_of(profile, setting, users, scaled=scaled, step=step)
         if error is None:
             return None
-        users = math.ceil(users * (error / within) ** (1 if setting.release == SPLIT else 2))
+        users = max(math.ceil(users * (error / within) ** (1 if setting.release == SPLIT else 2)), 1)
     return users

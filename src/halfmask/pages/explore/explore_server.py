@@ -1,6 +1,6 @@
-"""The server behind the explore page. It only reads, and answers only to this machine and not to pages of other sites.
+"""The server behind the explore page. It answers only to this machine and not to pages of other sites.
 
-`explore` is what ``halfmask explore`` runs: it serves a folder's results until Ctrl-C.
+`explore` is what ``halfmask explore`` runs: it serves a folder's results, or takes a file of readings, until Ctrl-C.
 """
 
 import ipaddress
@@ -19,14 +19,14 @@ from urllib.parse import parse_qsl, urlsplit
 
 from halfmask.errors import HalfmaskError, InputError, OptionError, RunError
 from halfmask.figures.results_folder import Speller, by_name
-from halfmask.pages.explore.explore_page import asset, live_page, menu_fragment, write_alone
-from halfmask.pages.explore.explorer import Explorer, View
-from halfmask.pages.explore.menu_options import MenuOptions
+from halfmask.pages.explore.dropped_file import DroppedFile, MakeResults
+from halfmask.pages.explore.explore_page import asset, drop_page, explore_page
+from halfmask.pages.explore.explorer import Explorer
+from halfmask.pages.explore.wanted import Wanted
 from halfmask_device.errors import OPTION
 
-# Scripts are the server's own files and nothing else. Styles may stand in the page: plotly writes its own there.
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 ANYWHERE = ("", "0.0.0.0", "::")
@@ -34,19 +34,38 @@ ANYWHERE = ("", "0.0.0.0", "::")
 
 @dataclass(frozen=True)
 class Answer:
-    """A response: content, content type and status. If it is ``lasting``, a browser keeps it for an hour."""
+    """A response: content, content type and status."""
 
     body: bytes
     kind: str = "application/json"
     status: HTTPStatus = HTTPStatus.OK
-    lasting: bool = False
+
+
+@dataclass(frozen=True)
+class OfferMaker:
+    """The command that makes an offer from what is wanted: as it is typed, and run, which gives the offer's file."""
+
+    command: Callable[[Explorer, Wanted], str]
+    run: Callable[[Explorer, Wanted], str]
 
 
 class ExploreServer(ThreadingHTTPServer):
-    """Serves one explorer, with a thread per request; no thread outlives the server."""
+    """Serves one explorer, with a thread per request; no thread outlives the server.
 
-    def __init__(self, explorer: Explorer, host: str = "127.0.0.1", port: int = 0) -> None:
-        self.explorer = explorer
+    Without an explorer it takes a file of readings first, and ``results`` makes a folder of results from it.
+    """
+
+    def __init__(
+        self,
+        explorer: Explorer | None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        offers: OfferMaker | None = None,
+        results: MakeResults | None = None,
+    ) -> None:
+        self.explorer, self.offers = explorer, offers
+        self.dropped = DroppedFile(results, self._show) if results else None
         self.host = host
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
@@ -56,6 +75,9 @@ class ExploreServer(ThreadingHTTPServer):
             raise RunError(
                 f"cannot listen on {host}:{port}: {why}; take another `host` or `port` (0: any)", kind="listen"
             ) from error
+
+    def _show(self, folder: Path) -> None:
+        self.explorer = Explorer(folder)
 
     @property
     def address(self) -> str:
@@ -80,7 +102,7 @@ class ExploreServer(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers GET and HEAD; everything else is refused."""
+    """Answers GET and HEAD, and POST to make an offer or to take a file; everything else is refused."""
 
     server: ExploreServer
     protocol_version = "HTTP/1.1"
@@ -90,18 +112,23 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer with a page, a part of it, or data."""
-        self._send(self._answer())
+        self._send(self._answer(self._shown))
 
     do_HEAD = do_GET  # noqa: N815 - the name that the standard library looks for
 
-    def _answer(self) -> Answer:
+    def do_POST(self) -> None:
+        """Make an offer, or take a file of readings."""
+        self.close_connection = True  # a body that was refused is not read
+        self._send(self._answer(self._done))
+
+    def _answer(self, of: Callable[[str, dict[str, str]], Answer]) -> Answer:
         try:
             if not self.server.accepts(self.headers.get("Host", "")):
                 return _refusal("this server answers to its own address only", HTTPStatus.MISDIRECTED_REQUEST)
             if self._from_elsewhere():
                 return _refusal("this server does not answer to pages of other sites", HTTPStatus.FORBIDDEN)
             target = urlsplit(self.path)
-            return self._routed(target.path, target.query)
+            return of(target.path, _read_query(target.query))
         except InputError as error:
             return _refusal(_phrased(error), HTTPStatus.BAD_REQUEST)
         except HalfmaskError as error:
@@ -116,18 +143,29 @@ class Handler(BaseHTTPRequestHandler):
         A link to this page that a reader follows is allowed.
         """
         other = self.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
-        return other and (self.path != "/" or self.headers.get("Sec-Fetch-Mode") != "navigate")
+        followed = self.command == "GET" and urlsplit(self.path).path == "/"
+        return other and not (followed and self.headers.get("Sec-Fetch-Mode") == "navigate")
 
-    def _routed(self, path: str, query: str) -> Answer:
-        explorer = self.server.explorer
-        if path == "/":
-            return Answer(live_page(explorer).encode(), "text/html; charset=utf-8")
-        if path in QUESTIONS:
-            return Answer(_json(QUESTIONS[path](explorer, _read_query(query))))
+    def _shown(self, path: str, query: dict[str, str]) -> Answer:
+        explorer, dropped = self.server.explorer, self.server.dropped
+        if path == "/":  # its query is the page's state, which the page itself reads
+            text = explore_page(explorer) if explorer else drop_page()
+            return Answer(text.encode(), "text/html; charset=utf-8")
+        if path == "/api/progress" and dropped:
+            return Answer(_json(dropped.progress()))
+        if path in QUESTIONS and explorer:
+            return Answer(_json(QUESTIONS[path](explorer, self.server, query)))
         found = asset(path.removeprefix("/static/")) if path.startswith("/static/") else None
-        if found is None:
-            return _refusal("there is no such page", HTTPStatus.NOT_FOUND)
-        return Answer(*found, lasting=path.endswith("/plotly.min.js"))  # large, and never changes while this runs
+        return Answer(*found) if found else _refusal("there is no such page", HTTPStatus.NOT_FOUND)
+
+    def _done(self, path: str, query: dict[str, str]) -> Answer:
+        explorer, offers, dropped = self.server.explorer, self.server.offers, self.server.dropped
+        if path == "/api/offer" and explorer and offers:
+            return Answer(offers.run(explorer, explorer.default.read(query)).encode())
+        if path == "/api/file" and dropped and not explorer:
+            dropped.take(_needed(query, "name", "readings.csv"), self.rfile, self.headers.get("Content-Length"))
+            return Answer(_json(dropped.progress()))
+        return _refusal("there is no such page", HTTPStatus.NOT_FOUND)
 
     def _send(self, answer: Answer) -> None:
         self.send_response(answer.status)
@@ -138,7 +176,7 @@ class Handler(BaseHTTPRequestHandler):
             ("X-Content-Type-Options", "nosniff"),
             ("Referrer-Policy", "no-referrer"),
             ("Cross-Origin-Resource-Policy", "same-origin"),
-            ("Cache-Control", "max-age=3600" if answer.lasting else "no-store"),
+            ("Cache-Control", "no-store"),
         ):
             self.send_header(name, value)
         self.end_headers()
@@ -149,38 +187,30 @@ class Handler(BaseHTTPRequestHandler):
         """Log nothing: requests are not worth a line."""
 
 
-def ask_menu(explorer: Explorer, query: dict[str, str]) -> dict[str, Any]:
-    """Return the chosen menu in words, its command, ids and figures; without options, the folder's own."""
-    view = _view(explorer, query)
-    return {
-        "html": menu_fragment(view),
-        "command": view.inputs.command("menu"),
-        "ids": list(view.inputs.menu.ids) if view.inputs.menu else [],
-        "figures": [each.json() for each in view.figures],
-    }
+Ask = Callable[[Explorer, ExploreServer, dict[str, str]], Any]
 
 
-def ask_mix(explorer: Explorer, query: dict[str, str]) -> dict[str, Any]:
-    """Return privacy, utility and protection of one mix of the menu that the options choose."""
-    text = _needed(query, "shares", "A=0.5,N=0.5")
-    return explorer.mix(_view(explorer, query), text)
+def ask_answer(explorer: Explorer, server: ExploreServer, query: dict[str, str]) -> dict[str, Any]:
+    """Return the picture of what is wanted, and the command that makes the offer."""
+    wanted = explorer.default.read(query)
+    command = server.offers.command(explorer, wanted) if server.offers else ""
+    return {**explorer.answer(wanted), "command": command}
 
 
-def ask_setting(explorer: Explorer, query: dict[str, str]) -> dict[str, Any]:
-    """Return description, protection and drawing of one setting, and its scores if the folder has a study."""
+def ask_setting(explorer: Explorer, _: ExploreServer, query: dict[str, str]) -> dict[str, Any]:
+    """Return the card of one setting."""
     text = _needed(query, "setting", "laplace:0.5")
-    return explorer.setting(_view(explorer, query), text)
+    return explorer.setting(text, explorer.default.read(query))
 
 
-QUESTIONS: dict[str, Callable[[Explorer, dict[str, str]], dict[str, Any]]] = {
-    "/api/menu": ask_menu,
-    "/api/mix": ask_mix,
+QUESTIONS: dict[str, Ask] = {
+    "/api/answer": ask_answer,
+    "/api/closest": lambda explorer, _, query: explorer.closest(explorer.default.read(query)),
+    "/api/settings": lambda explorer, _, query: explorer.settings(explorer.default.read(query)),
+    "/api/texts": lambda explorer, _, query: explorer.texts(explorer.default.read(query)),
+    "/api/guesses": lambda explorer, _, query: explorer.guesses(explorer.default.read(query)),
     "/api/setting": ask_setting,
 }
-
-
-def _view(explorer: Explorer, query: dict[str, str]) -> View:
-    return explorer.view(MenuOptions.parse(query))
 
 
 def _read_query(text: str) -> dict[str, str]:
@@ -202,7 +232,7 @@ def _needed(query: dict[str, str], name: str, example: str) -> str:
     return query.pop(name)
 
 
-def _json(content: dict[str, Any]) -> bytes:
+def _json(content: Any) -> bytes:
     return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
 
 
@@ -224,26 +254,26 @@ def _is_number(name: str) -> bool:
 
 
 def explore(
-    folder: str | Path,
-    output: str | Path | None = None,
+    folder: str | Path | None,
     *,
     host: str = "127.0.0.1",
     port: int = 0,
     browser: bool = True,
     tell: Callable[[str], None] = print,
     spell: Speller = by_name,
+    offers: OfferMaker | None = None,
+    results: MakeResults | None = None,
 ) -> None:
-    """Serve a folder's page until interrupted, or write its figures to ``output`` and return.
+    """Serve a folder's page until interrupted; without a folder, a page that takes a file of readings.
 
-    ``tell`` is called with the address when the server listens; ``spell`` puts the commands that make parts into words.
+    ``tell`` is called with the address when the server listens; ``spell`` puts the commands that make parts into words;
+    ``offers`` makes offers, ``results`` a folder of results from a file.
     """
-    explorer = Explorer(folder, spell)
-    if output is not None:
-        write_alone(explorer, output)
-        return
-    with ExploreServer(explorer, host, port) as server:
+    explorer = None if folder is None else Explorer(folder, spell)
+    with ExploreServer(explorer, host, port, offers=offers, results=results) as server:
         try:
-            Thread(target=explorer.warm, daemon=True).start()
+            if explorer is not None:
+                Thread(target=explorer.warm, daemon=True).start()
             tell(server.address)
             if browser:
                 Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()

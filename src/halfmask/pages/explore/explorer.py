@@ -1,234 +1,260 @@
-"""A folder's results in memory, from which other menus, a mix or a setting are computed on request."""
+"""A folder's results in memory: all settings as columns, levels to offer, and the card of any setting."""
 
+import base64
 import math
-from collections import OrderedDict
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
-from threading import RLock
+from threading import Lock
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from halfmask.choice.mix import Mix, mix, parse_shares
-from halfmask.errors import OptionError
+from halfmask.arrays import FloatArray
+from halfmask.errors import SettingError, SourceError
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.sampling import population
-from halfmask.evaluation.scores import passing, privacy, utility
-from halfmask.evaluation.study import read_study
-from halfmask.figures.interactive import Interactive
-from halfmask.figures.masked_reading import shown_data, shown_figure
-from halfmask.figures.registry import interactive_figures
-from halfmask.figures.results_folder import ResultsFolder, Speller, by_name, paper_menu, paper_name, read_inputs
-from halfmask.figures.study_samples import Samples, menu_samples, rescored
+from halfmask.evaluation.scores import privacy, utility
+from halfmask.figures.results_folder import Speller, by_name, read_inputs
 from halfmask.mechanisms.grid import Grid
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.masked_range import shown
-from halfmask.menus.menu import Menu
-from halfmask.menus.menu_scale import outside
-from halfmask.menus.menu_table import InWords
-from halfmask.menus.optimize import optimize, optimum_notes
-from halfmask.menus.question import typical_reading
-from halfmask.menus.total_error import CROWDS, total_error
-from halfmask.pages.explore.menu_options import MenuOptions
-from halfmask.pages.explore.view_protection import Protecting
+from halfmask.menus.menu import noise_std
+from halfmask.menus.promised_levels import best_epsilon, clipping, closest, halving, settings_keeping
+from halfmask.menus.question import Question, reports_a_day, typical_reading
+from halfmask.menus.setting_protection import known_guess
+from halfmask.menus.total_error import producers_needed, total_error
+from halfmask.pages.explore.all_settings import AllSettings
+from halfmask.pages.explore.wanted import Wanted
+from halfmask.pages.page_numbers import epsilon as epsilon_text
+from halfmask.pages.page_numbers import percent
+from halfmask.pages.shown_day import example_day, seen_of
 from halfmask.profiles.profile import Profile
+from halfmask.profiles.totals import released
+from halfmask.protection.evidence import population_of
+from halfmask_device.decimals import number_text
+from halfmask_device.setting import READING, SPLIT, TOTAL, suffix
 
-REPEATS = 10
-VIEWS_KEPT = 4
-STEPS, MOST_MIXES = (0.125, 0.25, 0.5), 15_000
-"""Steps of shares that a longer menu is mixed in, and how many mixes are made in about half a second."""
-
-
-@dataclass(frozen=True, eq=False)
-class View:
-    """The results under one menu, the options that chose it, the figures, and notes."""
-
-    inputs: ResultsFolder
-    options: MenuOptions
-    figures: list[Interactive]
-    notes: list[str] = field(default_factory=list)
+LEVELS = 4
+CARDS_KEPT = 200
+NAMES = {READING: "each reading", TOTAL: "own totals", SPLIT: "a split total"}
 
 
 class Explorer:
-    """Answers questions about one folder, one at a time, because the computations share their threads."""
+    """Answers questions about one folder that has a profile."""
 
     def __init__(self, folder: str | Path, spell: Speller = by_name) -> None:
         self.inputs = read_inputs(folder, spell)
-        self._lock = RLock()
-        self._own: View | None = None
-        self._others: OrderedDict[MenuOptions, View] = OrderedDict()
-        self._protected: Protecting | None = None
-        self._study: tuple[pa.Table, dict[str, Any]] | None = None
+        if self.inputs.profile is None or not self.inputs.profile.readings:
+            raise SourceError(
+                f"{folder} holds no profile: start with '{self.inputs.command('profile')}'", kind="profile"
+            )
+        self.profile: Profile = self.inputs.profile
+        self.scaled = bool(self.inputs.samples and self.inputs.samples.about.get("error") == "scaled")
+        self.default = Wanted.of(self.profile, self.inputs.offer)
+        self._all: dict[str, AllSettings] = {}
+        self._lock = Lock()
 
-    def view(self, asked: MenuOptions | None) -> View:
-        """Return the results under the menu that these options choose; without options, under the folder's own menu."""
+    def all_settings(self, release: str) -> AllSettings:
+        """Return the settings with a release."""
         with self._lock:
-            if asked is None:
-                self._own = self._own or self._own_view()
-                return self._own
-            if asked not in self._others:
-                self._others[asked] = self._new_view(asked)
-                if len(self._others) > VIEWS_KEPT:
-                    self._others.popitem(last=False)
-            self._others.move_to_end(asked)
-            return self._others[asked]
+            if release not in self._all:
+                self._all[release] = AllSettings(self.profile, release, self.inputs.samples, self.scaled)
+            return self._all[release]
 
     def warm(self) -> None:
-        """Answer the likely first questions in advance, so that no reader waits for them."""
-        own = self.view(None)
-        if own.inputs.samples is not None:
-            with suppress(OptionError):  # whoever asks for it will hear
-                self.view(own.options)
+        """Compute in advance what takes longest, so that no reader waits for it."""
+        self.answer(self.default)
+        every = self.all_settings(self.default.release)
+        self.score(next(s for s in every.settings if not s.silent))
+        every.guess(self.default.question(self.profile))
 
-    def _own_view(self) -> View:
-        """Return the folder's own menu; if it holds a study and no menu, the one that the study gives by default."""
-        menu = self.inputs.menu
-        if menu is None and self.inputs.samples is not None:
-            with suppress(OptionError):  # nothing admissible: the page says how to choose otherwise
-                made = self._new_view(MenuOptions())
-                told = f"the folder holds no menu: this one is chosen now; '{self.inputs.command('menu')}' writes it"
-                return replace(made, notes=[told, *made.notes])
-        options = MenuOptions.of_menu(menu) if menu else MenuOptions()
-        inputs = self.inputs
-        if menu is not None and inputs.profile is not None and inputs.profile.readings:
-            inputs = replace(inputs, menu=self._protecting().menu(menu))
-        changing = list(interactive_figures(inputs, follows_menu=True))
-        return View(inputs, options, [*changing, *self._unchanged], menu.warnings() if menu else [])
-
-    @cached_property
-    def _unchanged(self) -> list[Interactive]:
-        return list(interactive_figures(self.inputs, follows_menu=False))
-
-    def _new_view(self, asked: MenuOptions) -> View:
-        samples, profile = self.inputs.samples, self.inputs.profile
-        if samples is None:
-            raise OptionError(
-                f"the folder holds no study to choose a menu from: {self.inputs.command('study')}", kind="study"
-            )
-        if self._study is None:
-            self._study = read_study(self.inputs.folder / "study.parquet")
-        found = optimize(
-            self._study, bins=asked.bins, omega=asked.omega, max_mean=asked.max_mean, max_std=asked.max_std,
-            weights=asked.weights,
-        )  # fmt: skip
-        if self.inputs.offer:
-            found = replace(found, menu=paper_menu(found.menu))
-        rated = rescored(samples, found.menu)
-        of_menu = menu_samples(rated, found.menu, profile) if rated.sized else None
-        mixed, complaints = self._mixed(found.menu)
-        menu, notes = found.menu, found.notes
-        if profile is not None and profile.readings:
-            menu = self._protecting().menu(menu)
-            notes = optimum_notes(found.scored, menu, found.axis, profile)
-        inputs = replace(self.inputs, samples=rated, menu=menu, mix=mixed, of_menu=of_menu)
-        figures = [*interactive_figures(inputs, follows_menu=True), *self._unchanged]
-        return View(inputs, asked, figures, [*notes, *complaints])
-
-    def _mixed(self, menu: Menu) -> tuple[Mix | None, list[str]]:
-        """Return the mixes of another menu, made as the folder's were, and notes; (None, []) if the folder has none.
-
-        If a longer menu would have too many mixes, the steps of shares are larger. If mixes cannot be made, they are
-        None and the note gives the reason.
-        """
-        saved, profile = self.inputs.mix, self.inputs.profile
-        own = saved.about.get("step") if saved else None
-        if saved is None or profile is None or own is None:
-            return None, []
-        repeats, parts = saved.about["repeats"], len(menu.ids) - 1
-        steps = [own, *(step for step in STEPS if step > own)]
-        short = [step for step in steps if math.comb(round(1 / step) + parts, parts) * repeats <= MOST_MIXES]
-        try:
-            step = short[0] if short else steps[-1]
-            return mix(profile, menu, step=step, repeats=repeats, seed=saved.about["seed"]), []
-        except OptionError as error:
-            return None, [f"mixes are left out: {error}"]
-
-    def mix(self, view: View, text: str) -> dict[str, Any]:
-        """Return protection, and median and range of privacy and utility, of one mix such as ``A=0.3,B=0.2,N=0.5``.
-
-        The scores are taken over `REPEATS` random assignments of the users to the settings.
-        """
-        with self._lock:
-            menu, profile, said = self._menu(view), self._profile(), parse_shares(text)
-            shares = {paper_name(id) if paper_name(id) in menu.ids else id: share for id, share in said.items()}
-            table = mix(profile, menu, shares=shares, repeats=REPEATS).table
-            protection = self._protecting().mixed(menu, shares)
-        found: dict[str, Any] = {"repeats": REPEATS, "protection": protection}
-        for score in ("privacy", "utility"):
-            values = table[score].to_numpy()
-            found["outside"] = found.get("outside", False) or outside(values)
-            values = np.clip(values, 0, 1)
-            found[score] = {"median": float(np.median(values)), "low": values.min(), "high": values.max()}
-        return found
-
-    def setting(self, view: View, text: str) -> dict[str, Any]:
-        """Return one setting's reports of a typical reading, protection, drawn law, and scores if there is a study."""
-        setting = PrivacySetting.parse(typed(text))
-        with self._lock:
-            profile = self._profile()
-            reading = typical_reading(profile)
-            law = shown_data(setting, reading, unit=self.inputs.unit)
-            found = {"setting": str(setting), **self._words(setting, reading, profile, view)}
-            found["protection"] = self._protecting().words(setting)
-            found["figure"] = shown_figure(law, str(setting)).json() if law else None
-            if view.inputs.samples is not None:
-                found |= self._scores(setting, profile, view.inputs.samples)
-        return found
-
-    def _words(self, setting: PrivacySetting, reading: float, profile: Profile, view: View) -> dict[str, Any]:
-        asked = view.inputs.menu.question if view.inputs.menu else None
-        low, high = shown(setting, reading, asked.step if asked else None) or (None, None)
-        people = population(profile)
-        about = view.inputs.samples.about if view.inputs.samples else {}
-        errors = []
-        if about.get("aggregate", "sum") in ("sum", "mean"):
-            for users in dict.fromkeys(users for users in (*CROWDS, people) if users <= people):
-                error = total_error(profile, setting, users, scaled=about.get("error") == "scaled")
-                errors.append({"users": users, "error": error})
-        period = profile.period.text
+    def settings(self, wanted: Wanted) -> dict[str, Any]:
+        """Return what does not change with the question: mechanisms, noise, scores, and the limit of all noise."""
+        every = self.all_settings(wanted.release)
+        names, place = np.unique(every.mechanisms, return_inverse=True)
+        limit = self.inputs.card.noise if self.inputs.card and wanted.release == READING else None
         return {
-            "sentence": InWords("", reading, low, high, {}, asked.step if asked else None).sentence(self.inputs.unit),
-            "errors": errors,
-            "period": period,
+            "names": names.tolist(),
+            "mechanism": _packed(place),
+            "noise": _packed(every.noise),
+            **{name: _packed(values) for name, values in every.scores().items()},
+            "limit": [list(map(float, each)) for each in (limit.privacy, limit.utility)] if limit else None,
         }
 
-    def _scores(self, setting: PrivacySetting, profile: Profile, samples: Samples) -> dict[str, Any]:
-        """Evaluate a setting now, on the same subsets as the study, and score it with the view's normalisers."""
-        study = evaluate_grid(profile, Grid.from_settings([setting]), Experiment.of(samples.about))
-        scale = samples.scale
-        keeps = bool(passing(study.metrics, scale.constraint)[0])
-        found: dict[str, Any] = {"keeps": keeps, "constraint": vars(scale.constraint), "outside": False}
-        for score, formula in (("privacy", privacy), ("utility", utility)):
-            values = formula(study.metrics[0].astype(float), scale.largest, scale.weights)
-            places = np.percentile(values, (10, 50))
-            found["outside"] = found["outside"] or outside(places)
-            tenth, median = np.clip(places, 0, 1)
-            found[score] = {"median": float(median), "p10": float(tenth)}
-        return found
+    def texts(self, wanted: Wanted) -> list[str]:
+        """Return all settings as text."""
+        return self.all_settings(wanted.release).texts
 
-    def _protecting(self) -> Protecting:
-        if self._protected is None:
-            self._protected = Protecting(self.inputs, self._profile())
-        return self._protected
+    def guesses(self, wanted: Wanted) -> str:
+        """Return the error of the best guess of a report under every setting."""
+        return _packed(self.all_settings(wanted.release).guess(wanted.question(self.profile)))
 
-    def _menu(self, view: View) -> Menu:
-        if view.inputs.menu is None:
-            raise OptionError(f"the folder holds no menu to mix: {self.inputs.command('menu')}", kind="menu")
-        return view.inputs.menu
+    def answer(self, wanted: Wanted) -> dict[str, Any]:
+        """Return error and epsilon of all settings, the levels to offer, and what comes closest if nothing fits."""
+        asked, every = wanted.question(self.profile), self.all_settings(wanted.release)
+        levels = self._levels(wanted, asked)
+        best = levels[-1][2]
+        fits = best["values"]["epsilon"] is not None and best["values"]["epsilon"] <= wanted.epsilon
+        return {
+            "error": _packed(every.error(asked, wanted.producers)),
+            "epsilon": _packed(every.epsilon(asked)),
+            "levels": [{"id": id, "layer": "offer", **card} for id, _, card in levels],
+            "paper": [{"layer": "paper", **each} for each in self._paper(wanted)],
+            "fits": fits,
+            "sentence": self._sentence(wanted, asked, best, fits),
+            "what": asked.what(),
+            "bounds": self._bounds_words(wanted, asked),
+        }
 
-    def _profile(self) -> Profile:
-        if self.inputs.profile is None or not self.inputs.profile.readings:
-            raise OptionError(
-                f"the folder holds no profile to evaluate on: {self.inputs.command('profile')}", kind="profile"
+    def levels(self, wanted: Wanted) -> list[PrivacySetting]:
+        """Return the levels to offer: the folder's if they were asked for, else from the strongest that has the error.
+
+        Each level has half the epsilon of the one before.
+        """
+        if wanted == self.default and self.inputs.offer is not None:
+            return [each.setting for each in self.inputs.offer.settings[:-1]]
+        asked = wanted.question(self.profile)
+        return settings_keeping(asked, self._epsilons(wanted, asked))
+
+    def _epsilons(self, wanted: Wanted, asked: Question) -> list[float]:
+        return halving(best_epsilon(asked, self.profile, wanted.within, wanted.producers), LEVELS)
+
+    def epsilons(self, wanted: Wanted) -> list[float]:
+        """Return the epsilons of the levels to offer, for the command that makes the offer."""
+        return self._epsilons(wanted, wanted.question(self.profile))
+
+    def _levels(self, wanted: Wanted, asked: Question) -> list[tuple[str, PrivacySetting, dict[str, Any]]]:
+        settings = self.levels(wanted)
+        return [(f"L{n}", each, self.card(each, wanted, asked)) for n, each in enumerate(settings, start=1)]
+
+    def _paper(self, wanted: Wanted) -> list[dict[str, Any]]:
+        """Return the settings of the paper's menu; empty if they mask something else."""
+        menu = self.inputs.menu
+        if menu is None or menu.settings[0].setting.release != wanted.release:
+            return []
+        asked = wanted.question(self.profile)
+        return [{"id": each.id, **self.card(each.setting, wanted, asked)} for each in menu.settings[:-1]]
+
+    def setting(self, text: str, wanted: Wanted) -> dict[str, Any]:
+        """Return the card of a setting as people type it, such as ``laplace 0.5``; its release is the wanted one."""
+        name, _, numbers = text.strip().partition(" ")
+        plain = f"{name}:{numbers.strip()}" if numbers.strip() and ":" not in text else text.strip()
+        if "@" not in plain:
+            plain += suffix(wanted.release)
+        setting = PrivacySetting.parse(plain)
+        if setting.release != wanted.release:
+            raise SettingError(
+                f"{setting} masks {NAMES[setting.release]}, and the page shows {NAMES[wanted.release]}", kind="release"
             )
-        return self.inputs.profile
+        return self.card(setting, wanted, wanted.question(self.profile))
+
+    @lru_cache(maxsize=CARDS_KEPT)  # noqa: B019 - one object lives as long as the page
+    def card(self, setting: PrivacySetting, wanted: Wanted, asked: Question) -> dict[str, Any]:
+        """Return all that the page says of one setting: numbers by axis, months, producers, and a day as it is seen."""
+        month, base = asked.month(), released(self.profile, wanted.release)
+        error = total_error(base, setting, wanted.producers, scaled=self.scaled, step=asked.step)
+        law = not setting.silent and setting.kind == "additive"
+        seen_alone = wanted.release != SPLIT and law
+        guess = known_guess(setting, population_of(base), asked.step) if seen_alone else None
+        promise, monthly = asked.promise(setting), None if setting.silent else month.epsilon(setting)
+        epsilons = {f"Epsilon, {asked.heading()}": promise.epsilon, f"Epsilon, {month.heading()}": monthly}
+        day = example_day(typical_reading(self.profile), reports_a_day(self.profile))
+        return {
+            "setting": str(setting),
+            "values": {
+                "error": error, "epsilon": promise.epsilon, "guess": guess, "noise": noise_std(setting, asked.step),
+                **self.score(setting),
+            },
+            "facts": [
+                *([name, epsilon_text(value)] for name, value in epsilons.items()),
+                [f"Error of {wanted.producers:,}", percent(error)],
+                [f"Needed for {100 * wanted.within:g} %", self._needed(base, setting, wanted, asked)],
+                ["Best guess misses", percent(guess) if seen_alone else "not seen" if law else "–"],
+            ],
+            "refused": asked.refusal(setting) is not None,
+            "day": _digits(day),
+            "seen": {name: _digits(v) if name != "split" else v for name, v in seen_of(setting, day).items()},
+        }  # fmt: skip
+
+    def _needed(self, base: Profile, setting: PrivacySetting, wanted: Wanted, asked: Question) -> str:
+        found = producers_needed(base, setting, wanted.within, scaled=self.scaled, step=asked.step)
+        return "–" if found is None else f"{found:,}"
+
+    @lru_cache(maxsize=CARDS_KEPT)  # noqa: B019 - one object lives as long as the page
+    def score(self, setting: PrivacySetting) -> dict[str, float | None]:
+        """Return the paper's scores of a setting, on the subsets and the scale of the study; None without them."""
+        samples, none = self.inputs.samples, dict[str, float | None](privacy=None, utility=None)
+        tried = Experiment.of(samples.about) if samples else None
+        fits = tried is not None and tried.method == "analytic" and setting.kind != "direct" and setting.inner is None
+        if samples is None or not fits or setting.silent or not samples.sized or setting.release != READING:
+            return none
+        study = evaluate_grid(self.profile, Grid.from_settings([setting]), tried)
+        scale, values = samples.scale, study.metrics[0].astype(float)
+        medians = [float(np.median(of(values, scale.largest, scale.weights))) for of in (privacy, utility)]
+        return dict(zip(none, medians, strict=True)) if all(0 <= each <= 1 for each in medians) else none
+
+    def _sentence(self, wanted: Wanted, asked: Question, best: Mapping[str, Any], fits: bool) -> str:
+        """Return the answer in one sentence."""
+        error, epsilon = percent(wanted.within), epsilon_text(best["values"]["epsilon"])
+        crowd = f"{wanted.producers:,} producers"
+        if fits:
+            return (
+                f"Offer these levels: the strongest has epsilon {epsilon} for {asked.what()}, and an error of "
+                f"{percent(best['values']['error'])} with {crowd}."
+            )
+        return (
+            f"Nothing fits: with an error of {error} and {crowd}, the best epsilon is {epsilon} for {asked.what()}, "
+            f"and you ask for at most {number_text(wanted.epsilon)}."
+        )
+
+    def closest(self, wanted: Wanted) -> list[dict[str, Any]]:
+        """Return what would fit if nothing does, each with the controls that ask for it."""
+        asked = wanted.question(self.profile)
+        near = closest(asked, self.profile, wanted.within, wanted.producers, wanted.epsilon, scaled=self.scaled)
+        told: list[dict[str, Any]] = []
+        if (best := self._levels(wanted, asked)[-1][2]["values"]["epsilon"]) is not None:
+            told.append(_way(f"Accept epsilon {epsilon_text(best)}", epsilon=_up(best)))
+        if near.error is not None and near.error < 1:
+            told.append(_way(f"Accept an error of {percent(near.error)}", within=_up(near.error)))
+        if near.producers is not None:
+            told.append(_way(f"Find {near.producers:,} producers", producers=near.producers))
+        if near.split is not None and wanted.release != SPLIT:
+            within = max(near.split, wanted.within)
+            words = f"Split the total between two services: an error of {percent(near.split)}"
+            told.append(_way(words, release=SPLIT, within=_up(within)))
+        return told
+
+    def _bounds_words(self, wanted: Wanted, asked: Question) -> str:
+        """Return what the bounds of a total do to the data; empty if they do not matter."""
+        if not wanted.bounded or wanted.release == READING:
+            return ""
+        found = clipping(self.profile, asked.low, asked.high)
+        if not found.share:
+            return "No total lies outside of these bounds."
+        change = f"{100 * found.bias:+.2g} %".replace("-", "−")
+        return f"{percent(found.share)} of the totals are cut to these bounds: their sum changes by {change}."
+
+    @property
+    def people(self) -> int:
+        """The number of users with a reading."""
+        return population(self.profile)
 
 
-def typed(text: str) -> str:
-    """Return a setting as people type it: ``laplace 0.5`` is ``laplace:0.5``."""
-    name, _, numbers = text.strip().partition(" ")
-    return f"{name}:{numbers.strip()}" if numbers.strip() and ":" not in text else text
+def _way(words: str, **change: Any) -> dict[str, Any]:
+    return {"words": words, "set": {name: str(value) for name, value in change.items()}}
+
+
+def _up(value: float) -> float:
+    """Return a number rounded up to three digits."""
+    digits = 2 - math.floor(math.log10(value))
+    return float(f"{math.ceil(round(value * 10**digits, 6)) / 10**digits:.6g}")
+
+
+def _packed(values: FloatArray | Iterable[float]) -> str:
+    """Return numbers as 32-bit floats, little-endian, in base64: the browser reads them without parsing text."""
+    return base64.b64encode(np.asarray(values, "<f4").tobytes()).decode()
+
+
+def _digits(values: Iterable[float]) -> list[float]:
+    return [float(f"{value:.4g}") for value in values]

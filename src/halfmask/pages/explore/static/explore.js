@@ -1,265 +1,358 @@
-// The live page: controls ask the server, answers redraw menu and figures.
-import { draw, drawAll, overlay, plotly } from "./figures.js";
+// The explore page: controls ask the server, answers redraw picture and cards, and the address keeps the state.
+import { cardOf } from "./cards.js";
+import { Scatter } from "./scatter.js";
 
-const WAIT = 250;
 const element = (id) => document.getElementById(id);
-const menuForm = element("menu-form");
-const settingForm = element("setting-form");
-const mixForm = element("mix-form");
+const form = element("controls");
+const QUESTION = ["producers", "within", "protect", "epsilon", "high", "release"];
+const PALETTE = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
+const WAIT = 120;
+const share = (value) => `${Number((100 * value).toPrecision(3))} %`;
+const plain = (value) => (value >= 1e5 || (value < 1e-3 && value > 0) ? value.toExponential(0) : Number(value.toPrecision(3)).toLocaleString("en"));
+const AXES = {
+  epsilon: { log: true, better: -1, label: plain, room: [0.01, 1000], hint: "smaller is stronger" },
+  error: { log: true, better: -1, label: share, room: [1e-5, 1], hint: "smaller is more exact" },
+  guess: { better: 1, label: share, hint: "of a reading or total, against guessing without a report" },
+  noise: { log: true, better: 0, label: plain },
+  privacy: { better: 1, label: plain, room: [0, 1] },
+  utility: { better: 1, label: plain, room: [0, 1] },
+};
 
-let options = ""; // what the menu was chosen with, as a query; empty: the folder's own menu
-let ids = [];
-let shares = []; // whole percents, one for each id
+const held = {}; // columns and texts by release
+const cache = new Map();
+let answer = null;
+let pins = []; // settings as text
+let pinned = []; // their cards
+const start = new Map(); // the controls as they were served
 
-/** Asks the server; of two questions of a kind only the later is answered. Resolves to nothing where it is dropped. */
-const asking = {};
-async function ask(path, query) {
-  asking[path]?.abort();
-  const control = (asking[path] = new AbortController());
-  try {
-    const answer = await fetch(`${path}?${query}`, { signal: control.signal });
-    const content = await answer.json();
-    if (!answer.ok) throw new Error(content.error);
-    return content;
-  } catch (error) {
-    if (error.name === "AbortError") return undefined;
-    if (error instanceof TypeError) throw new Error("the server does not answer: is halfmask explore still running?");
-    throw error;
+// The state: controls, and their place in the address.
+
+function values() {
+  const found = new Map();
+  for (const control of form.elements) {
+    if (!control.name) continue;
+    if (control.type === "radio") {
+      if (control.checked) found.set(control.name, control.value);
+    } else if (control.type === "checkbox") {
+      const name = control.value === "on" ? control.name : `${control.name}-${control.value}`;
+      found.set(name, control.checked ? "1" : "0");
+    } else found.set(control.name, control.value.trim());
+  }
+  return found;
+}
+
+function restore(state) {
+  for (const control of form.elements) {
+    const name = control.type === "checkbox" && control.value !== "on" ? `${control.name}-${control.value}` : control.name;
+    if (!name || !state.has(name)) continue;
+    if (control.type === "radio") control.checked = control.value === state.get(name);
+    else if (control.type === "checkbox") control.checked = state.get(name) === "1";
+    else control.value = state.get(name);
   }
 }
 
-const waiting = {};
-function soon(name, act) {
-  clearTimeout(waiting[name]);
-  waiting[name] = setTimeout(act, WAIT);
+function keep() {
+  const changed = new URLSearchParams([...values()].filter(([name, value]) => start.get(name) !== value));
+  pins.forEach((each) => changed.append("pin", each));
+  history.replaceState(null, "", `${location.pathname}${changed.size ? `?${changed}` : ""}`);
 }
 
-/** Shows an error beside a control (its nearest field), or takes it away. */
-function complain(form, control, message = "") {
-  form.querySelectorAll(".error").forEach((old) => old.remove());
-  form.querySelectorAll("[aria-invalid]").forEach((old) => {
-    old.removeAttribute("aria-invalid");
-    old.removeAttribute("aria-errormessage");
-  });
-  if (!message || !control) return;
-  const told = document.createElement("p");
-  told.className = "error";
-  told.id = `${form.id}-error`;
-  told.setAttribute("role", "alert");
-  told.textContent = message;
-  control.setAttribute("aria-invalid", "true");
-  control.setAttribute("aria-errormessage", told.id);
-  (control.closest(".field") ?? form).append(told);
-}
-
-const joined = (...parts) => parts.filter(Boolean).join("&");
-
-// The menu.
-
-function chosen() {
-  const value = (name) => menuForm.elements[name].value.trim();
-  const weights = ["privacy", "utility"].flatMap((kind) =>
-    ["mean", "std", "entropy"].map((metric) => value(`${kind}-${metric}`)));
-  const query = new URLSearchParams({ bins: value("bins"), omega: value("omega"), weights: weights.join(",") });
-  query.set("max-mean", value("max-mean"));
-  query.set("max-std", value("max-std"));
+/** What the server is asked; only what differs from the start, so that the folder's own offer is recognised. */
+function question() {
+  const now = values();
+  const query = new URLSearchParams();
+  for (const name of QUESTION) {
+    if (now.get(name) === start.get(name)) continue;
+    query.set(name, name === "within" ? String(Number((now.get(name) / 100).toPrecision(9))) : now.get(name));
+  }
   return query;
 }
 
-/** One weight changes; the others of its kind keep their proportions and add up with it to 1. */
-function rescale(changed) {
-  const kind = changed.name.match(/^(privacy|utility)-/)?.[1];
-  const value = Number(changed.value);
-  if (!kind || changed.value.trim() === "" || !(value >= 0 && value <= 1)) return;
-  const others = ["mean", "std", "entropy"].map((metric) => menuForm.elements[`${kind}-${metric}`])
-    .filter((each) => each !== changed);
-  const left = shareOut(others.map((each) => Number(each.value) || 0), Math.round((1 - value) * 1e9));
-  others.forEach((each, place) => { each.value = String(left[place] / 1e9); });
-}
+// The server.
 
-async function loadMenu(query, control) {
-  const status = element("menu-status");
-  if (status) status.textContent = "choosing…";
-  menuForm?.setAttribute("aria-busy", "true");
-  const started = performance.now();
+let asking = null;
+async function ask(path, query, signal) {
+  const address = `${path}?${query}`;
+  if (cache.has(address)) return cache.get(address);
+  let reply;
   try {
-    const found = await ask("/api/menu", query);
-    if (!found) return;
-    if (menuForm) complain(menuForm, null);
-    options = String(query);
-    const table = element("menu-table");
-    if (table) table.innerHTML = found.html; // the server's own markup, escaped there
-    if (menuForm) element("menu-command").textContent = found.command;
-    showMix(found.ids);
-    drawAll(found.figures);
-    if (status) status.textContent = query ? `chosen in ${((performance.now() - started) / 1000).toFixed(1)} s` : "";
-    if (settingForm?.elements.setting.value.trim()) trySetting();
+    reply = await fetch(address, { signal });
   } catch (error) {
-    if (menuForm) complain(menuForm, control ?? menuForm.elements.bins, error.message);
-    if (status) status.textContent = "the menu is unchanged";
-  } finally {
-    menuForm?.removeAttribute("aria-busy");
+    if (error.name === "AbortError") throw error;
+    throw new Error("The program does not answer: is halfmask explore still running?");
   }
+  const content = await reply.json();
+  if (!reply.ok) throw new Error(content.error);
+  cache.set(address, content);
+  return content;
 }
 
-menuForm?.addEventListener("submit", (event) => event.preventDefault());
-menuForm?.addEventListener("input", (event) => {
-  rescale(event.target);
-  soon("menu", () => loadMenu(chosen(), event.target));
-});
-menuForm?.addEventListener("reset", () => {
-  clearTimeout(waiting.menu);
-  loadMenu("", null);
-});
+const floats = (text) => new Float32Array(Uint8Array.from(atob(text), (each) => each.charCodeAt(0)).buffer);
 
-// One setting.
-
-async function trySetting() {
-  const field = settingForm.elements.setting;
-  const text = field.value.trim();
-  if (!text) {
-    complain(settingForm, null);
-    element("setting-found").hidden = true;
-    overlay("trajectories", []);
-    return;
+async function columns(release, signal) {
+  if (!held[release]) {
+    const found = await ask("/api/settings", new URLSearchParams({ release }), signal);
+    const made = { names: found.names, limit: found.limit };
+    for (const name of ["mechanism", "noise", "privacy", "utility"]) made[name] = floats(found[name]);
+    held[release] = made;
   }
-  try {
-    const found = await ask("/api/setting", joined(options, new URLSearchParams({ setting: text })));
-    if (!found) return;
-    complain(settingForm, null);
-    showSetting(found);
-  } catch (error) {
-    complain(settingForm, field, error.message);
-    element("setting-found").hidden = true;
-    overlay("trajectories", []);
-  }
+  return held[release];
 }
 
-function showSetting(found) {
-  element("setting-found").hidden = false;
-  element("setting-sentence").textContent = `${found.sentence.replaceAll("-", "−")}. ${found.protection}`;
-  const scores = element("setting-scores");
-  scores.replaceChildren();
-  if (found.privacy) {
-    for (const name of ["privacy", "utility"]) {
-      scores.append(score(name, found[name].median, `10th percentile ${found[name].p10.toFixed(2)}`, found.outside));
-    }
-  }
-  const crowds = found.errors.filter((each) => each.error !== null)
-    .map((each) => `${percent(each.error)} with ${each.users.toLocaleString("en")} users`);
-  const told = crowds.length ? [`A ${found.period}'s total is off by ${crowds.join(", ")}, on average.`] : [];
-  if (found.outside) told.push(OUTSIDE);
-  if (found.keeps === false) {
-    told.push(`Too noisy for a menu: it breaks the constraint of a mean below ${found.constraint.max_mean} and a ` +
-      `standard deviation below ${found.constraint.max_std}.`);
-  }
-  element("setting-errors").textContent = told.join(" ");
-  element("figure-shown").hidden = !found.figure;
-  if (found.figure) draw(found.figure);
-  overlay("trajectories", found.privacy && !found.outside ? pointOf(found) : []);
+// The picture.
+
+const scatter = new Scatter(element("scatter"), { pick: pinRow, hover: wordsOf });
+
+function colours(names) {
+  return names.map((_, place) => [1, 3, 5].map((at) => parseInt(PALETTE[place % PALETTE.length].slice(at, at + 2), 16) / 255));
 }
 
-/** The setting as a star in the panels of all sizes: that of the mechanisms and that of the menu. */
-function pointOf(found) {
-  const panels = document.querySelector("#figure-trajectories .plot")?.layout?.xaxis2 ? ["", "2"] : [""];
-  return panels.map((panel, place) => ({
-    type: "scatter", mode: "markers", name: found.setting, legendgroup: "tried", showlegend: place === 0,
-    x: [found.privacy.median], y: [found.utility.median], xaxis: `x${panel}`, yaxis: `y${panel}`, cliponaxis: false,
-    marker: { symbol: "star", size: 17, color: "#E69F00", line: { width: 1.5, color: "#1b1f24" } },
-    hovertemplate: `<b>${found.setting}</b><br>median privacy %{x:.3f}<br>median utility %{y:.3f}<extra></extra>`,
+function mechanismTicks(names) {
+  const ticks = element("mechanisms");
+  const shown = [...ticks.querySelectorAll("input")].map((each) => each.value);
+  const wanted = names.filter((name) => name !== "none");
+  if (shown.join() === wanted.join()) return;
+  ticks.replaceChildren(...wanted.map((name) => {
+    const label = document.createElement("label");
+    label.className = "tick";
+    const box = Object.assign(document.createElement("input"), { type: "checkbox", name: "mechanism", value: name, checked: true });
+    const dot = document.createElement("i");
+    dot.style.setProperty("--dot", PALETTE[names.indexOf(name) % PALETTE.length]);
+    label.append(box, " ", dot, ` ${name}`);
+    if (!start.has(`mechanism-${name}`)) start.set(`mechanism-${name}`, "1");
+    const state = new URLSearchParams(location.search).get(`mechanism-${name}`);
+    if (state !== null) box.checked = state === "1";
+    return label;
   }));
 }
 
-const percent = (value) => (value > 0 && value < 1e-4 ? "less than 0.01 %" : `${(value * 100).toFixed(value < 0.1 ? 2 : 1)} %`);
-
-const OUTSIDE = "Outside the study's range: its errors exceed the largest that were tried, so it has no score.";
-
-/** A score with its bar, as an entry of a list; none where it is outside of the study's range. */
-function score(name, value, detail, outside = false) {
-  const entry = document.createElement("div");
-  entry.innerHTML = `<dt></dt><dd><b></b> <svg class="bar" aria-hidden="true"><rect height="100%"/></svg><small></small></dd>`;
-  entry.querySelector("dt").textContent = name;
-  entry.querySelector("b").textContent = outside ? "outside" : value.toFixed(3);
-  entry.querySelector("rect").setAttribute("width", `${outside ? 0 : Math.min(Math.max(value, 0), 1) * 100}%`);
-  entry.querySelector("small").textContent = outside ? "" : detail;
-  return entry;
-}
-
-settingForm?.addEventListener("submit", (event) => {
-  event.preventDefault();
-  trySetting();
-});
-settingForm?.addEventListener("input", () => soon("setting", trySetting));
-
-// One mix.
-
-/** Whole percents in proportion to some parts that add up to `total`: the largest remainders are rounded up. */
-export function shareOut(parts, total) {
-  const sum = parts.reduce((a, b) => a + b, 0);
-  const exact = parts.map((part) => (sum ? (part / sum) * total : total / parts.length));
-  const whole = exact.map(Math.floor);
-  const order = exact.map((value, place) => [whole[place] - value, place]).sort((a, b) => a[0] - b[0] || a[1] - b[1]);
-  for (let left = total - whole.reduce((a, b) => a + b, 0), next = 0; left > 0; left -= 1, next += 1) whole[order[next][1]] += 1;
-  return whole;
-}
-
-/** Sliders for the menu's settings, all with equal shares; left alone where the ids are the same. */
-function showMix(found) {
-  if (!mixForm || !found.length) return;
-  if (found.join() !== ids.join()) {
-    ids = found;
-    shares = shareOut(ids.map(() => 1), 100);
-    element("mix-sliders").replaceChildren(...ids.map((id, place) => {
-      const row = document.createElement("div");
-      row.innerHTML = `<label></label><input type="range" min="0" max="100" step="1"><output></output>`;
-      const [label, slider, output] = row.children;
-      slider.id = `share-${place}`;
-      label.htmlFor = slider.id;
-      output.htmlFor = slider.id;
-      label.textContent = id;
-      slider.setAttribute("aria-label", `share of users who take ${id}`);
-      slider.addEventListener("input", () => move(place, Number(slider.value)));
-      return row;
-    }));
+/** The rows that no other row beats on both axes, in order across. */
+function frontOf(rows, x, y, better) {
+  if (!better[0] || !better[1]) return [];
+  const finite = rows.filter((row) => Number.isFinite(x[row]) && Number.isFinite(y[row]));
+  finite.sort((a, b) => better[0] * (x[b] - x[a]) || better[1] * (y[b] - y[a]));
+  const kept = [];
+  let best = -Infinity;
+  for (const row of finite) {
+    if (better[1] * y[row] <= best) continue;
+    best = better[1] * y[row];
+    kept.push(row);
   }
-  showShares();
-  loadMix();
+  return kept.sort((a, b) => x[a] - x[b]);
 }
 
-/** One slider moves; the others keep their proportions and share what is left. */
-function move(place, value) {
-  const others = shareOut(shares.filter((_, other) => other !== place), 100 - value);
-  shares = [...others.slice(0, place), value, ...others.slice(place)];
-  showShares();
-  soon("mix", loadMix);
-}
-
-function showShares() {
-  [...element("mix-sliders").children].forEach((row, place) => {
-    row.querySelector("input").value = shares[place];
-    row.querySelector("output").textContent = `${shares[place]} %`;
+async function redraw() {
+  const now = values();
+  const found = await columns(now.get("release"));
+  const column = async (name) => {
+    if (name === "error" || name === "epsilon") return (answer[`${name}s`] ??= floats(answer[name]));
+    if (name !== "guess") return found[name];
+    if (!found.guess) {
+      element("status").textContent = "Computing the best guess under all settings…";
+      found.guess = floats(await ask("/api/guesses", new URLSearchParams({ release: now.get("release") })));
+      element("status").textContent = "";
+    }
+    return found.guess;
+  };
+  const names = [now.get("x"), now.get("y")];
+  const [x, y, error, epsilon] = await Promise.all([...names, "error", "epsilon"].map(column));
+  const ticked = found.names.map((name) => now.get(`mechanism-${name}`) !== "0");
+  const [within, most] = [now.get("within") / 100, Number(now.get("epsilon"))];
+  const fits = (row) => error[row] <= within && epsilon[row] <= most;
+  const shown = [];
+  for (let row = 0; row < x.length; row += 1) {
+    if (!ticked[found.mechanism[row]] || Number.isNaN(x[row]) || Number.isNaN(y[row])) continue;
+    if (now.get("guarantee") === "1" && epsilon[row] === Infinity) continue;
+    if (now.get("fitting") === "1" && !fits(row)) continue;
+    shown.push(row);
+  }
+  const spec = names.map((name) => {
+    const hint = AXES[name].hint ? ` (${AXES[name].hint})` : "";
+    return { ...AXES[name], title: `${form.elements.x.querySelector(`[value=${name}]`).textContent}${hint}` };
   });
+  const layer = (name) => now.get(`layer-${name}`) === "1";
+  const cards = [...(layer("offer") ? answer.levels : []), ...(layer("paper") ? answer.paper : []), ...pinned];
+  const value = (card, name) => (name === "epsilon" && card.values.epsilon === null ? Infinity : card.values[name] ?? NaN);
+  const bounds = { error: within, epsilon: most };
+  const scored = names.includes("privacy") && names.includes("utility") && found.limit && layer("limit");
+  const limit = scored ? [{ name: "limit", x: found.limit[names[0] === "privacy" ? 0 : 1], y: found.limit[names[0] === "privacy" ? 1 : 0] }] : [];
+  scatter.show({
+    all: layer("all"), shown, kind: found.mechanism, colours: colours(found.names),
+    x: { spec: spec[0], values: x }, y: { spec: spec[1], values: y },
+    front: layer("front") ? frontOf(shown, x, y, names.map((name) => AXES[name].better)) : [],
+    lines: limit,
+    marks: cards.map((card) => ({ id: card.id ?? card.setting, layer: card.layer, x: value(card, names[0]), y: value(card, names[1]) })),
+    fits: names.some((name) => name in bounds) ? { x: bounds[names[0]], y: bounds[names[1]] } : null,
+  });
+  const many = shown.filter(fits).length;
+  const unticked = ticked.every((each) => !each) ? "No mechanism is ticked. " : "";
+  element("legend").textContent = `${unticked}${shown.length.toLocaleString("en")} of ${x.length.toLocaleString("en")} settings are shown; ${many.toLocaleString("en")} of them fit.`;
+  performance.mark("halfmask-drawn");
+  element("scatter").dataset.drawn = String(shown.length);
 }
 
-async function loadMix() {
-  const text = ids.map((id, place) => [id, shares[place]]).filter(([, share]) => share)
-    .map(([id, share]) => `${id}=${share / 100}`).join(",");
+function wordsOf(row) {
+  const release = values().get("release");
+  if (!held[release].texts) {
+    ask("/api/texts", new URLSearchParams({ release })).then((texts) => { held[release].texts = texts; });
+  }
+  const epsilon = answer.epsilons[row];
+  return `${held[release].texts?.[row] ?? held[release].names[held[release].mechanism[row]]}: error ${share(answer.errors[row])}, ` +
+    `${epsilon === Infinity ? "no promise" : `epsilon ${plain(epsilon)}`}. Click to pin.`;
+}
+
+// Pins.
+
+async function pinRow(row) {
+  const release = values().get("release");
+  held[release].texts ??= await ask("/api/texts", new URLSearchParams({ release }));
+  await pin(held[release].texts[row]);
+}
+
+async function pin(text) {
+  if (!text || pins.includes(text)) return;
   try {
-    const found = await ask("/api/mix", joined(options, new URLSearchParams({ shares: text })));
-    if (!found) return;
-    complain(mixForm, null);
-    element("mix-scores").replaceChildren(...["privacy", "utility"].map((name) => score(
-      name, found[name].median,
-      `${found[name].low.toFixed(3)} to ${found[name].high.toFixed(3)} over ${found.repeats} random deals`, found.outside,
-    )));
-    element("mix-protection").textContent = found.protection;
-    element("mix-scores").dataset.shares = text;
+    await ask("/api/setting", withSetting(text));
   } catch (error) {
-    complain(mixForm, element("mix-sliders"), error.message);
+    element("status").textContent = error.message;
+    return;
+  }
+  element("status").textContent = "";
+  pins.push(text);
+  await load();
+  element("cards").lastElementChild?.scrollIntoView({ block: "nearest", inline: "nearest" });
+}
+
+function withSetting(setting) {
+  const query = question();
+  query.set("setting", setting);
+  return query;
+}
+
+async function loadPins(signal) {
+  const found = await Promise.all(pins.map((text) => ask("/api/setting", withSetting(text), signal).catch((error) => {
+    if (error.name === "AbortError") throw error;
+    return null; // of another release
+  })));
+  pinned = found.map((card, place) => card && { ...card, layer: "pinned", text: pins[place] }).filter(Boolean);
+}
+
+function showCards() {
+  const now = values();
+  const shown = [...answer.levels, ...(now.get("layer-paper") === "1" ? answer.paper : []), ...pinned];
+  element("cards").replaceChildren(...shown.map((card) => cardOf(card, card.layer === "pinned" ? () => {
+    pins = pins.filter((each) => each !== card.text);
+    load();
+  } : null)));
+}
+
+// Answers.
+
+async function showClosest(query, signal) {
+  const list = element("closest");
+  list.hidden = answer.fits;
+  if (answer.fits) return;
+  list.replaceChildren();
+  const ways = await ask("/api/closest", query, signal);
+  list.replaceChildren(...ways.map((way) => {
+    const row = document.createElement("li");
+    const button = Object.assign(document.createElement("button"), { type: "button", textContent: way.words });
+    button.addEventListener("click", () => {
+      const state = new Map(Object.entries(way.set));
+      if (state.has("within")) state.set("within", String(Number((100 * state.get("within")).toPrecision(6))));
+      restore(state);
+      load();
+    });
+    row.append(button);
+    return row;
+  }));
+}
+
+async function load() {
+  asking?.abort();
+  asking = new AbortController();
+  const { signal } = asking;
+  const query = question();
+  keep();
+  form.setAttribute("aria-busy", "true");
+  try {
+    const [found, all] = await Promise.all([ask("/api/answer", query, signal), columns(values().get("release"), signal), loadPins(signal)]);
+    answer = found;
+    mechanismTicks(all.names);
+    complain();
+    element("sentence").textContent = found.sentence;
+    element("sentence").classList.toggle("bad", !found.fits);
+    element("bounds").textContent = found.bounds;
+    element("command").textContent = found.command;
+    await redraw();
+    showCards();
+    await showClosest(query, signal);
+  } catch (error) {
+    if (error.name !== "AbortError") complain(error.message);
+  } finally {
+    if (!signal.aborted) form.removeAttribute("aria-busy");
   }
 }
 
-mixForm?.addEventListener("submit", (event) => event.preventDefault());
+function complain(message = "") {
+  element("status").textContent = message;
+  element("status").classList.toggle("bad", Boolean(message));
+}
 
-loadMenu("", null);
-setTimeout(plotly); // meanwhile
+let waiting;
+form.addEventListener("input", (event) => {
+  if (!event.target.name) return;
+  if (!event.target.checkValidity()) {
+    complain(`${event.target.labels[0].textContent}: ${event.target.validationMessage}`);
+    return;
+  }
+  clearTimeout(waiting);
+  const asks = QUESTION.includes(event.target.name);
+  if (asks) waiting = setTimeout(load, event.target.type === "number" ? WAIT : 0);
+  else if (answer) {
+    keep();
+    redraw().then(showCards).catch((error) => complain(error.message));
+  }
+});
+form.addEventListener("submit", (event) => event.preventDefault());
+form.addEventListener("reset", () => {
+  pins = [];
+  setTimeout(load);
+});
+const tryTyped = () => pin(element("typed").value.trim());
+element("try").addEventListener("click", tryTyped);
+element("typed").addEventListener("keydown", (event) => {
+  if (event.key !== "Enter") return;
+  event.preventDefault();
+  tryTyped();
+});
+element("copy").addEventListener("click", async () => {
+  await navigator.clipboard.writeText(element("command").textContent);
+  complain();
+  element("status").textContent = "Copied.";
+});
+element("save").addEventListener("click", async () => {
+  complain();
+  element("status").textContent = "Making the offer…";
+  element("save").disabled = true;
+  try {
+    const reply = await fetch(`/api/offer?${question()}`, { method: "POST" });
+    const text = await reply.text();
+    if (!reply.ok) throw new Error(JSON.parse(text).error);
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+    link.download = "offer.json";
+    link.click();
+    element("status").textContent = "Saved offer.json. Its figures follow from a summary with epsilon 1; each further offer spends that again.";
+  } catch (error) {
+    complain(error.message);
+  } finally {
+    element("save").disabled = false;
+  }
+});
+
+for (const [name, value] of values()) start.set(name, value);
+const state = new URLSearchParams(location.search);
+pins = state.getAll("pin");
+restore(state);
+load();
