@@ -1,7 +1,8 @@
 """A real browser, for whichever page is to be looked at."""
 
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -23,6 +24,14 @@ def launched() -> Iterator[Browser]:
         browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"], timeout=PATIENCE)
         yield browser
         browser.close()
+
+
+def within(true: Callable[[], bool]) -> None:
+    """Wait until a condition holds; fail after `PATIENCE`."""
+    until = time.monotonic() + PATIENCE / 1000
+    while not true():
+        assert time.monotonic() < until, "still not so"
+        time.sleep(0.05)
 
 
 def accessible(page: Page) -> None:

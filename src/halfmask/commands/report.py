@@ -17,12 +17,15 @@ class ReportOptions(Options):
         Holds *.profile, study.parquet, menu.json, offer.json, mix.parquet, card.json, offer-card.json and so on.
     figures
         Also draw every figure to folder/figures in this format; may be repeated.
+    title
+        The title of the page; by default the name of the profile.
     """
 
     positional: ClassVar[tuple[str, ...]] = ("folder", "figures")
 
     folder: AnyPath = field(kw_only=False)
     figures: Annotated[tuple[Literal["png", "svg", "pdf"], ...], Several] = ()
+    title: str = ""
 
 
 @command(ReportOptions, group="Show")
@@ -31,7 +34,7 @@ def report(options: ReportOptions) -> Path:
     from halfmask.commands._repeat import command_of
     from halfmask.pages.report import report as write_report
 
-    return write_report(options.folder, options.figures, command_of)
+    return write_report(options.folder, options.figures, command_of, options.title)
 
 
 def main(options: ReportOptions) -> None:

@@ -24,6 +24,7 @@ from halfmask.figures import (
     lasting_promises,
     limit_of_noise,
     offer_beside_paper,
+    promises_and_errors,
     readings_overview,
     score_and_attacks,
     simulated_days,
@@ -39,7 +40,7 @@ from halfmask.figures.style import FORMATS, Figure, inline_svgs, save
 from halfmask.menus.question import reports_a_day
 from halfmask.profiles.show import picture_data
 
-Place = Literal["menu", "costs", "mixes", "protection", "pay", "data"]
+Place = Literal["cover", "offer", "menu", "costs", "mixes", "protection", "pay", "data"]
 """Sections of the page, in its order."""
 MORE_ELLIPSES = 16
 """Ellipses per bin of the interactive figure, which can be looked into."""
@@ -154,6 +155,11 @@ def _trajectories_twin(data: trajectories.Trajectories, caption: str, inputs: Re
 
 FIGURES = (
     FigureKind(
+        "levels", "What each level promises, and what it costs", "cover",
+        lambda inputs: promises_and_errors.promises_and_errors_data(inputs.offer, inputs.profile),
+        promises_and_errors.promises_and_errors_caption, *_both(promises_and_errors.promises_and_errors_plot),
+    ),
+    FigureKind(
         "offer", "The offer beside the paper's menu", "menu",
         _of(offer_beside_paper.offer_data, "offer", "menu"),
         offer_beside_paper.offer_caption, *_both(offer_beside_paper.offer_plot), follows_menu=True,
@@ -213,7 +219,7 @@ FIGURES = (
         equal_readings.equal_readings_caption, *_both(equal_readings.equal_readings_plot),
     ),
     FigureKind(
-        "lasting", "How long the offer's promises last", "protection",
+        "lasting", "How long the offer's promises last", "offer",
         lambda inputs: lasting_promises.lasting_data(inputs.offer, reports_a_day(inputs.profile))
         if inputs.profile else None,
         lasting_promises.lasting_caption, *_both(lasting_promises.lasting_plot),

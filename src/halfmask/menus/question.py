@@ -307,6 +307,24 @@ def question_of(
     return Question(changed, times, delta, unit, size, protect, release, count, period, *bounds)
 
 
+def whole_day_of(asked: Question | None, profile: Profile | None) -> Question | None:
+    """Return the question about a whole day of what is released, at `DELTA`.
+
+    Bounds that the question does not have follow from the profile; None if neither has them.
+    """
+    if asked is None:
+        return None
+    if asked.protect in WHOLE:
+        return replace(asked, protect=WHOLE_DAY, window=1, delta=DELTA)
+    bounds = {"low": asked.low, "high": asked.high} if asked.low < asked.high else {}
+    if profile is None or not profile.readings:
+        return None
+    try:
+        return question_of(WHOLE_DAY, asked.release, profile, **bounds, delta=DELTA, step=asked.step, unit=asked.unit)  # type: ignore[arg-type]
+    except OptionError:  # all totals are zero
+        return None
+
+
 def _bounds(profile: Profile | None, low: float | None, high: float | None) -> tuple[float, float]:
     """Return the bounds of a total; those that are not named follow from the data."""
     if profile is None and high is None:

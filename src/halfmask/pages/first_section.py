@@ -1,4 +1,4 @@
-"""The first page of the report, which is signed: what is offered, promised, revealed and paid, and who decides."""
+"""The offer in the report, which is signed: what is offered, promised and paid, what is learned, and who decides."""
 
 import math
 from collections.abc import Sequence
@@ -12,11 +12,10 @@ from halfmask.menus.menu import Menu, MenuSetting, brief
 from halfmask.menus.offer_table import FEW_PERIODS, MEDIAN, decider, usual_errors
 from halfmask.menus.question import Question
 from halfmask.menus.setting_protection import HIDES
-from halfmask.pages.learned_by_attacks import learned
 from halfmask.pages.offered_levels import levels_table, promised
 from halfmask.pages.page_numbers import chance_at_most, percent
-from halfmask.pages.page_parts import Markup, bullets, element, html_table, joined_markup, macro, paragraph
-from halfmask.pages.recommendation import instead, level_advice, of_a_day, whole_day
+from halfmask.pages.page_parts import Markup, bullets, element, html_table, joined_markup, macro
+from halfmask.pages.recommendation import instead, level_advice
 from halfmask.profiles.quality import quality
 from halfmask_device.decimals import number_text, upwards
 
@@ -24,21 +23,17 @@ BLANK = "\u00a0"
 
 
 def offer_section(inputs: ResultsFolder) -> Markup:
-    """Return page one; if the folder holds no offer, a line that says so, and the warnings."""
+    """Return what is offered, promised and paid, and the decision; if the folder holds no offer, the command."""
     menu = inputs.offer
     if menu is None:
-        return joined_markup(
-            [paragraph("The folder holds no offer: there is nothing here to sign.", "absent"), dangers(inputs)]
-        )
+        return macro("absent", "offer", inputs.command("offer"))
     return joined_markup(
         [
-            dangers(inputs),
-            _recommended(inputs, menu),
             levels_table(menu, inputs.profile),
+            dangers(inputs, menu, inputs.offer_card),
+            _against(inputs, menu),
             element("h3", "What is promised"),
             bullets(promised(menu, inputs.profile)),
-            element("h3", "What an attacker still learns"),
-            learned(menu, inputs.offer_card),
             element("h3", "What it costs"),
             bullets(costs(menu)),
             element("h3", "Who decided what, and when"),
@@ -47,17 +42,17 @@ def offer_section(inputs: ResultsFolder) -> Markup:
     )
 
 
-def dangers(inputs: ResultsFolder) -> Markup:
-    """Return in red the folder's warnings, and settings of either menu that do not protect; empty if there are none."""
-    told = [f"{each[:1].upper()}{each[1:]}." for each in inputs.warnings()]
-    for menu, card in ((inputs.offer, inputs.offer_card), (inputs.menu, inputs.card)):
-        for each in menu.settings[:-1] if menu else ():
-            reason = why_dangerous(each, menu.question if menu else None, card)
-            if reason:
-                told.append(f"{_whose(each.id, inputs, menu)} ({brief(each.setting)}) {reason}")
+def dangers(inputs: ResultsFolder, menu: Menu, card: ReportCard | None) -> Markup:
+    """Return in red a menu's warnings, and its settings that do not protect; empty if there are none."""
+    told = [f"{each[:1].upper()}{each[1:]}." for each in menu.warnings()]
+    told += [
+        f"{_whose(each.id, inputs, menu)} ({brief(each.setting)}) {reason}"
+        for each in menu.settings[:-1]
+        if (reason := why_dangerous(each, menu.question, card))
+    ]
     if not told:
         return Markup("")
-    return macro("danger", "Do not rely on this" if inputs.warnings() else "Do not offer as protection", told)
+    return macro("danger", "Do not rely on this" if menu.warnings() else "Do not offer as protection", told)
 
 
 def why_dangerous(entry: MenuSetting, asked: Question | None = None, card: ReportCard | None = None) -> str:
@@ -96,23 +91,15 @@ def _given_away(entry: MenuSetting, card: ReportCard | None) -> str:
     )
 
 
-def _recommended(inputs: ResultsFolder, menu: Menu) -> Markup:
-    """Return which levels are recommended; if none, that, why, and what could be offered instead."""
+def _against(inputs: ResultsFolder, menu: Menu) -> Markup:
+    """Return which levels are not recommended, and why; empty if all are."""
     found = level_advice(menu, inputs.profile, inputs.offer_card)
-    kept = [each.id for each in found if not each.against]
-    reasons = [f"{each.id}: {'; '.join(each.against)}." for each in found if each.against]
-    if kept:
-        asked = whole_day(menu, inputs.profile)
-        promises = [each.promise for each in found if each.id in kept and each.promise]
-        most = upwards(max(each.epsilon or 0.0 for each in promises))
-        about = f" Epsilon is at most {most} {of_a_day(asked, promises[0])}." if asked else ""
-        head = element("p", f"Recommended: {in_a_list(kept)}.{about}", "advice")
-        return joined_markup([head, bullets([f"Not recommended, {each}" for each in reasons]) if reasons else ""])
-    others = instead(menu, inputs.profile)
-    parts = [element("p", "No level of this offer can be recommended.", "advice"), bullets(reasons)]
-    if others:
-        parts += [paragraph("What could be offered instead:"), bullets(others)]
-    return joined_markup(parts)
+    told = [f"{each.id}: {'; '.join(each.against)}." for each in found if each.against]
+    if not told:
+        return Markup("")
+    others = instead(menu, inputs.profile) if len(told) == len(found) else []
+    more = [element("h3", "What could be offered instead"), bullets(others)] if others else []
+    return joined_markup([element("h3", "Not recommended"), bullets(told), *more])
 
 
 def costs(menu: Menu) -> list[str]:

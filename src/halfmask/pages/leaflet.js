@@ -1,71 +1,79 @@
-// Draws a household's own day under each level. Nothing here can send anything: the page's policy forbids it.
-"use strict";
+// The choice of a leaflet: one curve, one slider, own readings. The page's policy forbids it to send anything.
+import { periodOf } from "./calendar.js";
+import { Curve } from "./curve.js";
+import { byDay, readReadings } from "./readings_file.js";
+
 const data = JSON.parse(document.getElementById("leaflet-data").textContent);
-const PLAIN = /^-?\d+,\d+$/;
+const at = (id) => document.getElementById(id);
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const words = { yours: data.line_yours, theirs: data.line_theirs, nothing: data.line_nothing, same: data.line_same };
+const MOST_DAYS = 31;
+let [series, marks, draws] = [data.example, data.marks, []];
 
 function uniform() {
-  const words = crypto.getRandomValues(new Uint32Array(2));
-  return ((words[0] >>> 5) * 67108864 + (words[1] >>> 6) + 0.5) / 9007199254740992;
+  const [high, low] = crypto.getRandomValues(new Uint32Array(2));
+  return ((high >>> 5) * 67108864 + (low >>> 6) + 0.5) / 9007199254740992;
 }
 
-function noise(quantiles) {
-  // |psi| at equally spaced chances, linear between; the sign is a coin.
-  const place = uniform() * (quantiles.length - 1), low = Math.floor(place);
-  const size = quantiles[low] + (place - low) * (quantiles[Math.min(low + 1, quantiles.length - 1)] - quantiles[low]);
-  return uniform() < 0.5 ? -size : size;
+/** |psi| at equally spaced chances, linear between; the sign is a coin. */
+function noise(quantiles, { chance, sign }) {
+  const place = chance * (quantiles.length - 1), low = Math.floor(place);
+  return sign * (quantiles[low] + (place - low) * (quantiles[Math.min(low + 1, quantiles.length - 1)] - quantiles[low]));
 }
 
-function decimalCommas(lines) {
-  // 0,53 is a number, unless commas part columns elsewhere in the file or what stands before them counts the rows.
-  const found = lines.filter((line) => PLAIN.test(line)), firsts = found.map((line) => parseInt(line, 10));
-  if (lines.some((line) => line.includes(",") && !/[;\t]/.test(line) && !PLAIN.test(line))) return false;
-  return !(found.length > 2 && firsts.every((first, k) => k === 0 || first === firsts[k - 1] + 1));
-}
-
-function numbers(text) {
-  // The last cell of each line: 18:30;0,53 and 18:30,0.53 end in a reading.
-  const lines = text.split(/\r?\n/).map((line) => line.trim()), commas = decimalCommas(lines);
-  const last = (line) => /[;\t]/.test(line) ? line.split(/[;\t]/).pop().trim().replace(",", ".")
-    : commas && PLAIN.test(line) ? line.replace(",", ".") : line.split(",").pop().trim();
-  return lines.map(last).filter((cell) => cell !== "" && !Number.isNaN(Number(cell))).map(Number).slice(0, 1440);
-}
-
-function written(value, digits) {
-  // As the page writes numbers: so many digits, or whole numbers with their thousands apart.
-  const large = Math.abs(value) >= 100;
-  const text = large ? Math.round(value).toString() : Number(value.toPrecision(digits)).toString();
+function written(value) {
+  const large = Math.abs(value) >= 1000;
+  const text = large ? Math.round(value).toString() : Number(value.toPrecision(3)).toString();
   const apart = large ? text.replace(/\B(?=(\d{3})+$)/g, data.thousands) : text.replace(".", data.decimal);
   return apart.replace("-", "\u2212");
 }
 
-function draw(figure, scale, day, seen) {
-  const height = (value) => data.height * (scale.high - value) / (scale.high - scale.low || 1);
-  const points = (values) => values.map((value, k) =>
-    `${(k * data.width / Math.max(values.length - 1, 1)).toFixed(1)},${height(value).toFixed(1)}`).join(" ");
-  figure.querySelector(".true").setAttribute("points", points(day));
-  figure.querySelector(".seen").setAttribute("points", points(seen));
-  const lines = figure.querySelectorAll(".rule"), labels = figure.querySelectorAll(".label");
-  [scale.high, 0, scale.low].forEach((value, k) => {
-    for (const end of ["y1", "y2"]) lines[k].setAttribute(end, height(value).toFixed(1));
-    labels[k].setAttribute("y", height(value).toFixed(1));
-    const apart = k === 1 || Math.abs(height(value) - height(0)) >= data.room;
-    labels[k].textContent = apart ? written(value, 2) : "";
-  });
+const clipped = (value) => (data.bounds ? Math.min(Math.max(value, data.bounds[0]), data.bounds[1]) : value);
+
+const curve = new Curve(at("curve"), words);
+function show() {
+  const chosen = Number(at("level").value), level = data.levels[chosen];
+  for (const each of document.querySelectorAll("section.level")) each.hidden = Number(each.dataset.level) !== chosen;
+  at("level").setAttribute("aria-valuetext", document.querySelector(`[data-level="${chosen}"] h3`).textContent);
+  const seen = level.split ? draws.map((each) => each.chance)
+    : series.map((value, k) => (level.quantiles ? clipped(value) + noise(level.quantiles, draws[k]) : value));
+  curve.draw(series, seen, marks, { share: level.split, open: level.open });
 }
 
-document.getElementById("own").addEventListener("change", async (event) => {
-  const file = event.target.files[0];
-  if (!file) return;
-  const day = numbers(await file.text()), told = document.getElementById("own-told");
-  if (day.length < 2) {
-    told.textContent = data.own_bad;
-    return;
+/** The same noise for all levels, so that the slider shows what the level changes. */
+function drawAfresh() {
+  draws = series.map(() => ({ chance: uniform(), sign: uniform() < 0.5 ? -1 : 1 }));
+  show();
+}
+
+function ownSeries(readings) {
+  if (!data.totals) {
+    const [first] = byDay(readings, zone, periodOf).filter((day) => day.readings.length > 1);
+    return (first?.readings ?? readings).map((each) => Number(each.value));
   }
-  const [low, high] = [Math.min(...day), Math.max(...day)].map((value) => `${written(value, 3)} ${data.unit}`.trim());
-  told.textContent = data.own_shown.replace("{count}", day.length).replace("{low}", low).replace("{high}", high);
-  document.getElementById("day").textContent = data.day_own;
-  const seen = data.levels.map((level) => day.map((value) => value + (level.quantiles ? noise(level.quantiles) : 0)));
-  const all = [0, ...day, ...seen.flat()];
-  const scale = { low: all.reduce((a, b) => Math.min(a, b)), high: all.reduce((a, b) => Math.max(a, b)) };
-  data.levels.forEach((level, k) => draw(document.querySelector(`[data-level="${level.id}"]`), scale, day, seen[k]));
+  const days = byDay(readings, zone, periodOf).slice(0, MOST_DAYS);
+  return days.map((day) => day.readings.reduce((sum, each) => sum + Number(each.value), 0));
+}
+
+at("own").addEventListener("change", async (event) => {
+  const [file] = event.target.files;
+  if (!file) return;
+  try {
+    const readings = readReadings(await file.text(), zone), own = ownSeries(readings);
+    if (own.length < 2) throw new RangeError("few");
+    series = own;
+    const ends = [readings[0], readings.at(-1)].map((each) => new Date(each.instant).toLocaleDateString(document.documentElement.lang));
+    marks = data.totals ? [...new Set(ends)] : data.marks;
+    const [low, high] = [Math.min(...own), Math.max(...own)].map((value) => `${written(value)} ${data.unit}`.trim());
+    at("own-told").textContent = data.own_shown.replace("{count}", written(readings.length)).replace("{low}", low).replace("{high}", high);
+    at("day").textContent = data.day_own;
+    drawAfresh();
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    at("own-told").textContent = data[`own_bad_${error.message}`] ?? data.own_bad_few;
+  }
 });
+at("level").addEventListener("input", show);
+at("choice").hidden = false;
+document.body.classList.add("live");
+drawAfresh();

@@ -3,10 +3,9 @@
 from halfmask.menus.menu import CALIBRATION, NONE_ID, Menu, MenuSetting
 from halfmask.menus.menu_scale import score_words
 from halfmask.menus.offer_table import split_notes
-from halfmask.menus.question import WHOLE, Question
+from halfmask.menus.question import WHOLE, Question, whole_day_of
 from halfmask.pages.page_numbers import epsilon, percent
 from halfmask.pages.page_parts import Markup, html_table
-from halfmask.pages.recommendation import whole_day
 from halfmask.profiles.profile import Profile
 from halfmask_device.decimals import number_text
 from halfmask_device.setting import SPLIT
@@ -55,7 +54,7 @@ def _reading_columns(menu: Menu, profile: Profile | None) -> list[tuple[str, lis
     if asked is None or asked.window > 1:
         head = f"Epsilon, {asked.window:,} readings" if asked else "Epsilon, window"
         columns.append((head, [epsilon(found.window if found else None) for found in known]))
-    day = whole_day(menu, profile)
+    day = whole_day_of(menu.question, profile)
     if day is not None:
         columns.append((f"Epsilon, {day.heading()}", [epsilon(day.epsilon(e.setting)) for e in menu.settings]))
     return columns
@@ -87,7 +86,7 @@ def promised(menu: Menu, profile: Profile | None = None) -> list[str]:
     ]
     if asked.window > 1:
         told.append(f"{asked.window:,} readings: epsilon {asked.words()}.")
-    day = whole_day(menu, profile)
+    day = whole_day_of(menu.question, profile)
     if day is not None:
         told.append(f"A whole {day.noun}: epsilon {day.words()}. The size of that change follows from the data.")
     return [*told, f"{_beyond(asked)} {drawn}"]

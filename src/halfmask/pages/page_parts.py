@@ -17,7 +17,6 @@ from markupsafe import Markup as Markup
 from markupsafe import escape
 
 if TYPE_CHECKING:
-    from halfmask.figures.interactive import Interactive
     from halfmask.figures.registry import DrawnFigure
 
 SEEN_ON_A_PHONE = 3
@@ -104,11 +103,6 @@ def drawn_figure(drawn: "DrawnFigure", number: int) -> Markup:
     """Return a figure panel by panel: style sheets put two into a row if there is room."""
     picture = macro("drawn", drawn.title, [Markup(panel) for panel in drawn.panels])
     return macro("figure", drawn.name, number, drawn.title, drawn.caption, picture)
-
-
-def plotted_figure(figure: "Interactive", number: int) -> Markup:
-    """Return the place of an interactive figure, which the page's script fills."""
-    return macro("figure", figure.name, number, figure.title, figure.caption, macro("plot", figure.name))
 
 
 def page_file(name: str) -> Markup:

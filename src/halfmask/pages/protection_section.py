@@ -16,8 +16,8 @@ from halfmask.pages.page_parts import Markup, bullets, element, html_table, join
 from halfmask_device.decimals import number_text
 
 
-def protection_section(inputs: ResultsFolder, figures: Sequence[str]) -> Markup:
-    """Return the section: first the levels of the offer, which are signed, then the paper's menu."""
+def audit_section(inputs: ResultsFolder, figures: Sequence[str]) -> Markup:
+    """Return the audits of the levels of the offer and of the paper's menu, setting by setting."""
     told = [paragraph(QUESTIONS)] if inputs.card or inputs.offer_card else []
     audited = [("the offer", inputs.offer_card), ("the paper's menu", inputs.card)]
     cards = [(name, card) for name, card in audited if card]
@@ -25,9 +25,6 @@ def protection_section(inputs: ResultsFolder, figures: Sequence[str]) -> Markup:
         protection_table(card, f"Table {number}. {name[:1].upper()}{name[1:]}", _columns(card, inputs.unit, number))
         for number, (name, card) in enumerate(cards, start=3)
     ]
-    if inputs.offer and not inputs.offer_card:
-        text = "Settings called paper A and so on are those of the paper's menu. The offer's own levels are audited by"
-        told.append(Markup('<p class="note">{} <code>{}</code></p>').format(text, inputs.command("offer_card")))
     names = {each.id: each.name for each in inputs.offer.settings} if inputs.offer else {}
     said = [
         joined_markup(

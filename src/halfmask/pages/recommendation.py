@@ -19,7 +19,7 @@ from halfmask.errors import OptionError
 from halfmask.figures.wording import in_a_list, share_text
 from halfmask.menus.menu import Menu, MenuSetting
 from halfmask.menus.promised_levels import SIGNED, Closest, closest
-from halfmask.menus.question import DELTA, WHOLE, WHOLE_DAY, KeptPromise, Question, question_of
+from halfmask.menus.question import WHOLE, KeptPromise, Question, whole_day_of
 from halfmask.menus.setting_protection import HIDES
 from halfmask.profiles.profile import Profile
 from halfmask.protection.attacks.finding import Finding
@@ -54,28 +54,9 @@ class Advice:
     against: tuple[str, ...]
 
 
-def whole_day(menu: Menu, profile: Profile | None) -> Question | None:
-    """Return the question about a whole day of what the offer releases, at `DELTA`.
-
-    Bounds that the offer does not have follow from the profile; None if neither has them.
-    """
-    asked = menu.question
-    if asked is None:
-        return None
-    if asked.protect in WHOLE:
-        return replace(asked, protect=WHOLE_DAY, window=1, delta=DELTA)
-    bounds = {"low": asked.low, "high": asked.high} if asked.low < asked.high else {}
-    if profile is None or not profile.readings:
-        return None
-    try:
-        return question_of(WHOLE_DAY, asked.release, profile, **bounds, delta=DELTA, step=asked.step, unit=asked.unit)  # type: ignore[arg-type]
-    except OptionError:  # all totals are zero
-        return None
-
-
 def level_advice(menu: Menu, profile: Profile | None, card: ReportCard | None) -> list[Advice]:
     """Return what page one says of each masked level of an offer."""
-    asked = whole_day(menu, profile)
+    asked = whole_day_of(menu.question, profile)
     found = []
     for each in menu.settings[:-1]:
         promise = asked.promise(each.setting) if asked else None
@@ -173,6 +154,22 @@ def instead(menu: Menu, profile: Profile | None) -> list[str]:
     return told
 
 
+def briefly_instead(menu: Menu, profile: Profile | None) -> str:
+    """Return in one sentence what would make a level with a strong promise possible; empty if that is not known."""
+    known = _closest(menu, profile)
+    if known is None:
+        return ""
+    near, _ = known
+    ways = []
+    if near.error is not None:
+        ways.append(f"an error of {share_text(near.error)}")
+    if near.producers is not None:
+        ways.append(f"{near.producers:,} producers")
+    if near.split is not None:
+        ways.append(f"a total split between two services, with an error of {share_text(near.split)}")
+    return f"What would allow epsilon {upwards(near.epsilon)}: {'; or '.join(ways)}."
+
+
 def _closest(menu: Menu, profile: Profile | None) -> tuple[Closest, Question] | None:
     """Return what comes closest by the offer's own figures, and what their epsilon is about.
 
@@ -183,7 +180,7 @@ def _closest(menu: Menu, profile: Profile | None) -> tuple[Closest, Question] | 
         return Closest(**known), asked
     if not made or asked is None or asked.protect in WHOLE or profile is None or not profile.readings:
         return None
-    bounds = whole_day(menu, profile)
+    bounds = whole_day_of(menu.question, profile)
     if bounds is None:
         return None
     of, scaled = replace(bounds, release=TOTAL), menu.provenance.get("error") == "scaled"

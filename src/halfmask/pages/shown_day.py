@@ -16,6 +16,7 @@ DAY = (
     *(1.2, 1.0, 0.85, 0.85, 1.05, 1.7, 2.5, 2.7, 2.2, 1.6, 1.0, 0.6),
 )
 """A day by the hour, over its median: an example made for these pages."""
+AWAY = slice(16, 19)
 FEWEST, MOST = 24, 288
 SEED = 20
 EIGHT_OF_TEN = 0.8
@@ -27,6 +28,14 @@ def example_day(reading: float, count: int) -> FloatArray:
     hours = np.linspace(0, len(DAY), count, endpoint=False)
     values = np.interp(hours, np.arange(len(DAY)), DAY, period=len(DAY))
     return values * (reading / float(np.median(values)))
+
+
+def example_month(total: float) -> FloatArray:
+    """Return the totals of 30 days, with weekends and a few days away, whose mean is ``total``."""
+    week = np.array([0.95, 0.9, 0.92, 0.96, 1.05, 1.3, 1.25])
+    values = week[np.arange(30) % 7] * (1 + 0.12 * np.sin(np.arange(30) * 2.4))
+    values[AWAY] = 0.3
+    return values * (total / float(values.mean()))
 
 
 def seen_of(setting: PrivacySetting, day: FloatArray) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """The summary of the results in plain words, and the menu.
 
-It also has what all pages of a folder share: the line under the title, titles of sections, and the line for a missing
-part.
+It also has titles of sections, and the line for a missing part.
 """
 
 from halfmask.evaluation.aggregates import noun
@@ -13,31 +12,19 @@ from halfmask.menus.masked_range import TIMES_OUT_OF_TEN
 from halfmask.menus.menu import Menu
 from halfmask.menus.menu_scale import OUTSIDE, beyond, score_words
 from halfmask.menus.menu_table import InWords, menu_words
+from halfmask.pages.first_section import dangers
 from halfmask.pages.page_parts import Markup, bullets, html_table, joined_markup, macro, paragraph, score_bar
-from halfmask.profiles.quality import quality
 
 TITLES = {
     "costs": "What privacy costs",
     "mixes": "Free choice",
-    "protection": "What it really protects",
+    "audit": "Audits, setting by setting",
     "pay": "What to pay",
     "repeat": "How to repeat it",
 }
-"""Sections that more than one page has."""
+"""Sections of the appendix and on pay."""
 NAMES = {"mix": "mixes"}
 """Parts that are called otherwise in a sentence."""
-
-
-def what(inputs: ResultsFolder) -> str:
-    """Return the line under the title: whose readings these are, and what the page is about."""
-    if not inputs.profile or not inputs.profile.readings:
-        return "What users show of their readings under each setting, and what totals of them are worth."
-    found = quality(inputs.profile)
-    tried = f" {len(inputs.samples.settings):,} settings were tried." if inputs.samples else ""
-    return (
-        f"{found['users']:,} users, {found['readings']:,} readings, {found['first'][:10]} to {found['last'][:10]}: "
-        f"what users show under each setting, and what totals are worth.{tried}"
-    )
 
 
 def left_out(inputs: ResultsFolder, part: str) -> Markup:
@@ -74,7 +61,7 @@ def summary_section(inputs: ResultsFolder) -> Markup:
             "depends on the setting; a total over many users stays closer to the truth, because the noise of many "
             "cancels out. The paper's scores measure both on the data at hand: privacy, how far single readings are "
             "blurred, and utility, how exact the totals remain. Both run from 0 to 1. Blur is not protection: what a "
-            "setting protects stands on the first page and under “What it really protects”."
+            "setting protects is under “What it protects” and “Audits, setting by setting”."
         ),
     ]
     findings = [*_search(inputs), *_ends(inputs), *_mixes(inputs)]
@@ -177,6 +164,7 @@ def menu_section(inputs: ResultsFolder) -> Markup:
             "The paper's menu holds the setting of the best utility at each level of its privacy score, and “none”. It "
             "stands beside the offer: the score measures blur, and some of its settings have no guarantee."
         ),
+        dangers(inputs, menu, inputs.card),
         html_table(
             "Table 1. The paper's menu. Parameters are in the mechanism's own order; the coefficients of sine noise "
             "are printed lowest power first. Privacy and utility are medians over all groups of users tried.",

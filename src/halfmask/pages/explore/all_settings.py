@@ -4,7 +4,7 @@ Numbers that depend only on the release are computed once. Epsilons are computed
 each number of producers. Settings whose one parameter scales the noise are interpolated (`StudyProtection`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from threading import Lock
@@ -35,14 +35,14 @@ OF_ALL = 20
 
 @dataclass(frozen=True, eq=False)
 class GridProtection(StudyProtection):
-    """The protection of a grid's settings, whose blocks are known."""
+    """The protection of settings whose blocks are known."""
 
-    grid: Grid = field(kw_only=True)
+    known: Sequence[Block] = field(kw_only=True)
 
     def blocks(self, among: BoolArray | None = None) -> Iterator[tuple[str, IntArray, FloatArray]]:
         """Yield mechanism, rows and parameters of each block."""
         first = 0
-        for each in self.grid.blocks:
+        for each in self.known:
             rows = np.arange(first, first + len(each))
             first += len(each)
             kept = rows if among is None else rows[among[rows]]
@@ -65,21 +65,19 @@ class AllSettings:
     _guessing: Lock = field(default_factory=Lock)
 
     @cached_property
-    def grid(self) -> Grid:
+    def blocks(self) -> tuple[Block, ...]:
         """The settings in blocks."""
         if self._of_study:
-            settings = (PrivacySetting.parse(text) for text in self._texts)
-            found = Grid.from_settings(settings)
+            found = Grid.from_settings(PrivacySetting.parse(text) for text in self._texts).blocks
         else:
             scale = typical_size(released(self.profile, self.release)) / TYPICAL
             if self.release == SPLIT:  # one draw for all producers may be as large as the total of all
                 scale *= max(population(self.profile) / OF_ALL, 1.0)
-            blocks = (scaled(each, scale) for each in grid("paper").blocks)
-            found = Grid(tuple(Block(each.mechanism, each.parameters, None, self.release) for each in blocks), "paper")
-        known = {each.mechanism for each in found.blocks}
+            paper = (scaled(each, scale) for each in grid("paper").blocks)
+            found = tuple(Block(each.mechanism, each.parameters, None, self.release) for each in paper)
+        known = {each.mechanism for each in found}
         ends = self._ends(found)
-        more = [self._law(name, *ends) for name in LAWS if name not in known]
-        return Grid((*found.blocks, *more), found.name)
+        return (*found, *(self._law(name, *ends) for name in LAWS if name not in known))
 
     @property
     def _of_study(self) -> bool:
@@ -90,9 +88,9 @@ class AllSettings:
         return self.samples.settings if self.samples else []
 
     @staticmethod
-    def _ends(of: Grid) -> tuple[float, float]:
+    def _ends(blocks: Sequence[Block]) -> tuple[float, float]:
         """Return the least and the largest parameter of Laplace noise; 0.001 and 10 typical sizes without any."""
-        rows = [each.parameters[:, 0] for each in of.blocks if each.mechanism == LAWS[0] and each.inner is None]
+        rows = [each.parameters[:, 0] for each in blocks if each.mechanism == LAWS[0] and each.inner is None]
         values = np.concatenate(rows) if rows else np.array([0.001, 10.0])
         return float(values.min()), float(values.max())
 
@@ -103,28 +101,28 @@ class AllSettings:
     @cached_property
     def settings(self) -> list[PrivacySetting]:
         """The settings, block after block."""
-        return list(self.grid.settings())
+        return [setting for each in self.blocks for setting in each.settings()]
 
     @cached_property
     def texts(self) -> list[str]:
         """The settings as text."""
-        return self.grid.texts()
+        return [text for each in self.blocks for text in each.texts()]
 
     @cached_property
     def mechanisms(self) -> npt.NDArray[np.str_]:
         """The mechanism of each setting."""
-        return np.repeat([each.mechanism for each in self.grid.blocks], [len(each) for each in self.grid.blocks])
+        return np.repeat([each.mechanism for each in self.blocks], [len(each) for each in self.blocks])
 
     def protection(self, question: Question) -> StudyProtection:
         """Return the protection of all settings under a question."""
         able = ~np.isin(self.mechanisms, "none")
-        return GridProtection(self.settings, able, self.profile, question, scaled=self.scaled, grid=self.grid)
+        return GridProtection(self.settings, able, self.profile, question, scaled=self.scaled, known=self.blocks)
 
     @cached_property
     def noise(self) -> FloatArray:
         """Standard deviation of the noise; NaN if a mechanism has none."""
         found = []
-        for each in self.grid.blocks:
+        for each in self.blocks:
             law = mechanism(each.mechanism)
             simple = law.kind == "additive" and each.inner is None
             found.append(np.sqrt(law.moments(each.parameters)[:, 1]) if simple else np.full(len(each), np.nan))

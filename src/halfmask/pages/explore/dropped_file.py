@@ -30,6 +30,11 @@ class DroppedFile:
         self._state: dict[str, Any] = {"state": "waiting"}
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
+    def close(self) -> None:
+        """Delete the results."""
+        if self._folder is not None:
+            self._folder.cleanup()
+
     def progress(self) -> dict[str, Any]:
         """Return the state: ``waiting``, ``working`` with step and share, ``done``, or ``failed`` with the reason."""
         return dict(self._state)
@@ -42,6 +47,7 @@ class DroppedFile:
             if self._state["state"] == "working":
                 raise OptionError("another file is being read: wait for it", kind="busy")
             self._state = {"state": "working", "step": "copying the file", "share": 0.0}
+        self.close()
         self._folder = tempfile.TemporaryDirectory(prefix="halfmask-")
         readings = Path(self._folder.name) / "dropped" / _plain(name)
         readings.parent.mkdir()

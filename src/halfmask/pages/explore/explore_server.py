@@ -76,6 +76,12 @@ class ExploreServer(ThreadingHTTPServer):
                 f"cannot listen on {host}:{port}: {why}; take another `host` or `port` (0: any)", kind="listen"
             ) from error
 
+    def server_close(self) -> None:
+        """Stop listening, and delete what was made of a dropped file."""
+        super().server_close()
+        if self.dropped:
+            self.dropped.close()
+
     def _show(self, folder: Path) -> None:
         self.explorer = Explorer(folder)
 

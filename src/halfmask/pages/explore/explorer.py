@@ -3,6 +3,7 @@
 import base64
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
@@ -36,6 +37,8 @@ from halfmask_device.decimals import number_text
 from halfmask_device.setting import READING, SPLIT, TOTAL, suffix
 
 LEVELS = 4
+CLOSE = 1.05
+"""How far the error of a published level may exceed what is wanted: its noise follows from a summary with noise."""
 CARDS_KEPT = 200
 NAMES = {READING: "each reading", TOTAL: "own totals", SPLIT: "a split total"}
 
@@ -93,13 +96,12 @@ class Explorer:
     def answer(self, wanted: Wanted) -> dict[str, Any]:
         """Return error and epsilon of all settings, the levels to offer, and what comes closest if nothing fits."""
         asked, every = wanted.question(self.profile), self.all_settings(wanted.release)
-        levels = self._levels(wanted, asked)
-        best = levels[-1][2]
+        best = self._best(wanted)
         fits = best["values"]["epsilon"] is not None and best["values"]["epsilon"] <= wanted.epsilon
         return {
             "error": _packed(every.error(asked, wanted.producers)),
             "epsilon": _packed(every.epsilon(asked)),
-            "levels": [{"id": id, "layer": "offer", **card} for id, _, card in levels],
+            "levels": self._levels(wanted),
             "paper": [{"layer": "paper", **each} for each in self._paper(wanted)],
             "fits": fits,
             "sentence": self._sentence(wanted, asked, best, fits),
@@ -107,15 +109,16 @@ class Explorer:
             "bounds": self._bounds_words(wanted, asked),
         }
 
-    def levels(self, wanted: Wanted) -> list[PrivacySetting]:
+    def levels(self, wanted: Wanted) -> dict[str, PrivacySetting]:
         """Return the levels to offer: the folder's if they were asked for, else from the strongest that has the error.
 
         Each level has half the epsilon of the one before.
         """
         if wanted == self.default and self.inputs.offer is not None:
-            return [each.setting for each in self.inputs.offer.settings[:-1]]
+            return {each.id: each.setting for each in self.inputs.offer.settings[:-1]}
         asked = wanted.question(self.profile)
-        return settings_keeping(asked, self._epsilons(wanted, asked))
+        kept = settings_keeping(asked, self._epsilons(wanted, asked))
+        return {f"L{number}": each for number, each in enumerate(kept, start=1)}
 
     def _epsilons(self, wanted: Wanted, asked: Question) -> list[float]:
         return halving(best_epsilon(asked, self.profile, wanted.within, wanted.producers), LEVELS)
@@ -124,17 +127,21 @@ class Explorer:
         """Return the epsilons of the levels to offer, for the command that makes the offer."""
         return self._epsilons(wanted, wanted.question(self.profile))
 
-    def _levels(self, wanted: Wanted, asked: Question) -> list[tuple[str, PrivacySetting, dict[str, Any]]]:
-        settings = self.levels(wanted)
-        return [(f"L{n}", each, self.card(each, wanted, asked)) for n, each in enumerate(settings, start=1)]
+    def _levels(self, wanted: Wanted) -> list[dict[str, Any]]:
+        return [{"id": id, "layer": "offer", **self.card(each, wanted)} for id, each in self.levels(wanted).items()]
+
+    def _best(self, wanted: Wanted) -> dict[str, Any]:
+        """Return the level with the best promise of those with the wanted error; of all levels if none has it."""
+        levels = self._levels(wanted)
+        exact = [each for each in levels if (each["values"]["error"] or 0.0) <= CLOSE * wanted.within]
+        return min(exact or levels, key=lambda each: each["values"]["epsilon"] or math.inf)
 
     def _paper(self, wanted: Wanted) -> list[dict[str, Any]]:
         """Return the settings of the paper's menu; empty if they mask something else."""
         menu = self.inputs.menu
         if menu is None or menu.settings[0].setting.release != wanted.release:
             return []
-        asked = wanted.question(self.profile)
-        return [{"id": each.id, **self.card(each.setting, wanted, asked)} for each in menu.settings[:-1]]
+        return [{"id": each.id, **self.card(each.setting, wanted)} for each in menu.settings[:-1]]
 
     def setting(self, text: str, wanted: Wanted) -> dict[str, Any]:
         """Return the card of a setting as people type it, such as ``laplace 0.5``; its release is the wanted one."""
@@ -147,15 +154,18 @@ class Explorer:
             raise SettingError(
                 f"{setting} masks {NAMES[setting.release]}, and the page shows {NAMES[wanted.release]}", kind="release"
             )
-        return self.card(setting, wanted, wanted.question(self.profile))
+        return self.card(setting, wanted)
 
     @lru_cache(maxsize=CARDS_KEPT)  # noqa: B019 - one object lives as long as the page
-    def card(self, setting: PrivacySetting, wanted: Wanted, asked: Question) -> dict[str, Any]:
+    def card(self, setting: PrivacySetting, wanted: Wanted) -> dict[str, Any]:
         """Return all that the page says of one setting: numbers by axis, months, producers, and a day as it is seen."""
-        month, base = asked.month(), released(self.profile, wanted.release)
+        asked = replace(wanted, release=setting.release if setting.release == SPLIT else wanted.release).question(
+            self.profile
+        )
+        month, base = asked.month(), released(self.profile, asked.release)
         error = total_error(base, setting, wanted.producers, scaled=self.scaled, step=asked.step)
         law = not setting.silent and setting.kind == "additive"
-        seen_alone = wanted.release != SPLIT and law
+        seen_alone = asked.release != SPLIT and law
         guess = known_guess(setting, population_of(base), asked.step) if seen_alone else None
         promise, monthly = asked.promise(setting), None if setting.silent else month.epsilon(setting)
         epsilons = {f"Epsilon, {asked.heading()}": promise.epsilon, f"Epsilon, {month.heading()}": monthly}
@@ -213,7 +223,7 @@ class Explorer:
         asked = wanted.question(self.profile)
         near = closest(asked, self.profile, wanted.within, wanted.producers, wanted.epsilon, scaled=self.scaled)
         told: list[dict[str, Any]] = []
-        if (best := self._levels(wanted, asked)[-1][2]["values"]["epsilon"]) is not None:
+        if (best := self._best(wanted)["values"]["epsilon"]) is not None:
             told.append(_way(f"Accept epsilon {epsilon_text(best)}", epsilon=_up(best)))
         if near.error is not None and near.error < 1:
             told.append(_way(f"Accept an error of {percent(near.error)}", within=_up(near.error)))

@@ -115,7 +115,7 @@ function mechanismTicks(names) {
   ticks.replaceChildren(...wanted.map((name) => {
     const label = document.createElement("label");
     label.className = "tick";
-    const box = Object.assign(document.createElement("input"), { type: "checkbox", name: "mechanism", value: name, checked: true });
+    const box = Object.assign(document.createElement("input"), { type: "checkbox", name: "mechanism", value: name, defaultChecked: true });
     const dot = document.createElement("i");
     dot.style.setProperty("--dot", PALETTE[names.indexOf(name) % PALETTE.length]);
     label.append(box, " ", dot, ` ${name}`);
