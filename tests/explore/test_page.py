@@ -98,7 +98,7 @@ def test_every_choice_and_layer_changes_the_picture(page: Page) -> None:
         lambda: page.get_by_label("Upwards").select_option("utility"),
         lambda: page.get_by_label("paper's menu").check(),
         lambda: page.get_by_label("limit of noise").check(),
-        lambda: page.get_by_label("front").uncheck(),
+        lambda: page.get_by_role("checkbox", name="front").uncheck(),
         lambda: page.get_by_label("levels to offer").uncheck(),
     ):
         before = picture(page)

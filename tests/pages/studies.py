@@ -28,8 +28,8 @@ SEED = 7
 GRID = "laplace:b=0.02..1/0.02;sine:k=3,values=0|0.1|0.3|0.6|0.9"
 SIZES = "20,40,60"
 FIGURES = (
-    *("offer", "algorithm", "users", "trajectories", "noise", "cdfs", "mixes"),
-    *("protection", "guarantees", "trade-off", "equal-readings", "lasting", "limit", "readings"),
+    *("levels", "lasting", "offer", "algorithm", "users", "trajectories", "noise", "cdfs", "mixes"),
+    *("protection", "guarantees", "trade-off", "equal-readings", "limit", "readings"),
 )
 """What the folder of `whole_folder` has, in the order of the report."""
 

@@ -19,9 +19,11 @@ from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.masked_range import shown
 from halfmask.menus.menu import Menu
 from halfmask.menus.offer import offer
+from halfmask.menus.question import question_of
 from halfmask.menus.setting_protection import Protection
-from halfmask.pages.leaflet import HEIGHT, SENDER, _quantiles, _sentences, _times, example_day, leaflet
-from tests.browser import PATIENCE, launched
+from halfmask.pages.leaflet import SENDER, _from_open_to_split, _quantiles, _sentences, _times, leaflet
+from halfmask.pages.shown_day import example_day, example_month
+from tests.browser import LOOKS, PATIENCE, accessible, launched
 from tests.commands.program import error_of, refused
 from tests.commands.program import halfmask as program
 from tests.menus.cases import QUESTION, street, studied
@@ -59,11 +61,11 @@ def test_two_languages_are_shipped_and_others_refused() -> None:
 @pytest.mark.parametrize("language", ["en", "de"])
 def test_each_level_says_what_the_menu_says(language: str) -> None:
     page = unescape(leaflet(offered(), language=language))
-    sections = re.findall(r'<section class="level">(.*?)</section>', page, flags=re.S)
+    sections = re.findall(r'<section class="level"[^>]*>(.*?)</section>', page, flags=re.S)
     comma = TEXTS[language]["decimal"]
-    for entry, section in zip(offered().settings, sections, strict=True):
+    for entry, section in zip(_from_open_to_split(offered()), sections, strict=True):
         name = TEXTS[language]["names"][entry.name]
-        assert f"{entry.id}: {name}" in section
+        assert f"<h3>{name}</h3>" in section
         if entry.id == "N":
             assert TEXTS[language]["open_words"] in section
             continue
@@ -128,26 +130,32 @@ def test_recognition_stands_beside_that_without_blur() -> None:
     assert "recognised from one" not in alone  # a share without what it is to be held against
 
 
+@cache
+def totals() -> Menu:
+    """An offer of totals with a split level beside."""
+    asked = question_of("whole-day", "total", street().profile)
+    return offer(street().profile, studied("@total"), question=asked, epsilons=[8, 4], split=1.0).menu
+
+
 @pytest.mark.parametrize("language", ["en", "de"])
-def test_all_pictures_have_one_scale_with_zero_marked(language: str) -> None:
-    page = leaflet(offered(), language=language)
-    pictures = re.findall(r"<svg.*?</svg>", page, flags=re.S)
-    assert len(pictures) == len(offered().settings)
-    marks = [re.findall(r'class="label" x="-8" y="([\d.]+)">([^<]*)<', each) for each in pictures]
-    assert all(each == marks[0] for each in marks)
-    assert "0" in [label for _, label in marks[0]]
-    ends = [
-        [float(point.partition(",")[2]) for point in line.split()] for line in re.findall(r'points="([^"]+)"', page)
-    ]
-    heights = [max(each) - min(each) for each in ends[1::2]]  # what is seen, from the lightest level to the open one
-    assert heights[-2] > 2 * heights[0]  # a heavier blur looks heavier
-    assert max(map(max, ends)) <= HEIGHT
-    assert TEXTS[language]["below_zero"] in unescape(page)
+def test_reward_and_promise_come_first_and_levels_go_from_open_to_split(language: str) -> None:
+    page = unescape(leaflet(totals(), language=language, rewards={"L1": "5 EUR"}))
+    words = TEXTS[language]
+    sections = re.findall(r'<section class="level"[^>]*>(.*?)</section>', page, flags=re.S)
+    heads = [re.findall(r"<h3>(.*?)</h3>", each)[0] for each in sections]
+    assert heads[0] == words["names"]["open"]
+    assert heads[-1] == words["names"]["split"]
+    assert words["split_words"] in sections[-1]
+    assert words["hides_not_day"] in sections[1]  # epsilon 8
+    assert words["hides_not_day"] not in sections[-1]
+    lines = re.findall(r"<li[^>]*>(.*?)</li>", sections[1])
+    assert lines[0] == words["earns"].format(amount="5 EUR")
+    assert lines[2].startswith(words["promise_total"].partition(":")[0])
 
 
 def test_heading_and_text_speak_of_the_same_day() -> None:
     for words in TEXTS.values():
-        assert not re.search("evening|Abend", words["day"] + words["day_own"] + words["day_example"])
+        assert not re.search("evening|Abend", words["day"] + words["month"] + words["day_own"] + words["day_example"])
         assert "Your" not in words["day"]
 
 
@@ -158,12 +166,12 @@ def test_what_is_not_hidden_names_presence_and_days_that_are_linked(language: st
         assert words in told
 
 
-def test_who_asks_is_said_or_left_blank() -> None:
+def test_who_asks_is_said_and_nothing_is_left_blank() -> None:
     page = leaflet(offered(), sender={"recipient": "Utility <1>"})
     assert "<dd>Utility &lt;1&gt;</dd>" in page
-    assert page.count('class="blank"') == 3
-    whole = dict.fromkeys(SENDER, "x")
-    assert 'class="blank"' not in leaflet(offered(), sender=whole)
+    assert page.count("<dt>") == 1
+    assert "<dt>" not in leaflet(offered())
+    assert leaflet(offered(), sender=dict.fromkeys(SENDER, "x")).count("<dt>") == len(SENDER)
 
 
 def test_a_campaign_says_purpose_and_what_is_kept(tmp_path: Path) -> None:
@@ -173,7 +181,7 @@ def test_a_campaign_says_purpose_and_what_is_kept(tmp_path: Path) -> None:
     (tmp_path / "campaign.json").write_text(json.dumps(campaign))
     line = ("leaflet", "offer.json", "-o", "x.html", "--campaign", "campaign.json")
     ended = program(*line, cwd=tmp_path)
-    assert "left blank, to be filled in before households get the page: --recipient, --contact\n" in ended.stderr
+    assert "add --recipient and --contact" in ended.stderr
     page = (tmp_path / "x.html").read_text()
     assert "<dd>size the transformer</dd>" in page
     assert TEXTS["en"]["keeps_always"] in page
@@ -214,25 +222,27 @@ def test_the_example_day_has_the_typical_reading_as_its_median() -> None:
         assert np.median(example_day(0.34, count)) == pytest.approx(0.34)
 
 
-OWN = {
-    "0,5\n0,25\n": [0.5, 0.25],  # decimal commas, whatever the page's language
-    "Verbrauch\n0,5\n0,25\n": [0.5, 0.25],
-    "18:00;0,5\n18:30;1,25": [0.5, 1.25],
-    "18:00\t1.5\n18:30\t0.75": [1.5, 0.75],
-    "18:00,0.5\n18:30,2": [0.5, 2],
-    "time,value\n0,12\n5,15\n": [12, 15],  # a header of two columns
-    "0,12\n1,15\n2,9\n": [12, 15, 9],  # rows that are counted
-    "1,2,0.75\n": [0.75],
-    "no number\n\n": [],
+def test_a_month_has_the_typical_total_as_its_mean() -> None:
+    assert example_month(16.0).mean() == pytest.approx(16.0)
+    assert len(example_month(16.0)) == 30
+
+
+FILES = {
+    "plain.csv": "time,value\n2026-03-01 00:00,0.5\n2026-03-01 00:30,0.25\n2026-03-02 00:00,1\n2026-03-02 00:30,2\n",
+    "turned.csv": "Wert;Datum\n0,5;01.03.2026 00:00\n0,25;01.03.2026 00:30\n1;02.03.2026 00:00\n2;02.03.2026 00:30\n",
 }
-"""What a file of the reader's own holds, and what the page takes from it."""
+"""The same readings, with columns in another order and decimal commas."""
 
 
-def test_a_household_sees_its_own_day_and_nothing_is_asked_of_the_network(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("kind", ["readings", "totals"])
+def test_a_household_sees_its_own_readings_and_nothing_is_asked_of_the_network(
+    tmp_path: Path, name: str, kind: str
+) -> None:
     """In a real browser: the file is drawn, and not one request is made beside the page itself."""
-    offered().write(tmp_path / "offer.json")
+    (offered() if kind == "readings" else totals()).write(tmp_path / "offer.json")
     halfmask.leaflet(tmp_path / "offer.json", tmp_path / "leaflet.html")
-    (tmp_path / "mine.csv").write_text("time,value\n" + "".join(f"{k},{k % 7 / 5}\n" for k in range(48)))
+    (tmp_path / name).write_text(FILES[name])
     with launched() as browser:
         page = browser.new_page()
         page.set_default_timeout(PATIENCE)
@@ -242,23 +252,36 @@ def test_a_household_sees_its_own_day_and_nothing_is_asked_of_the_network(tmp_pa
         page.on("console", lambda message: wrong.append(message.text))
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.goto((tmp_path / "leaflet.html").as_uri())
-        before = page.locator('[data-level="L1"] .true').get_attribute("points")
-        page.set_input_files("#own", str(tmp_path / "mine.csv"))
-        page.wait_for_function("document.getElementById('own-told').textContent.includes('of your own')")
-        after = page.locator('[data-level="L1"] .true').get_attribute("points")
-        seen = page.locator('[data-level="L1"] .seen').get_attribute("points")
-        open_ = page.locator('[data-level="N"] .seen').get_attribute("points")
-        read = {text: page.evaluate("text => numbers(text)", text) for text in OWN}
+        before = page.locator("#curve .true").get_attribute("points")
+        page.set_input_files("#own", str(tmp_path / name))
+        page.locator("#day", has_text=TEXTS["en"]["day_own"]).wait_for()
+        after = page.locator("#curve .true").get_attribute("points")
         told = page.locator("#own-told").inner_text()
-        heading = page.locator("#day").inner_text()
-        page.set_viewport_size({"width": 390, "height": 844})
-        letters = page.evaluate("[...document.querySelectorAll('svg text')].map(e => e.getBoundingClientRect().height)")
-    assert read == OWN
-    assert told.startswith("48 readings of your own, from 0 kWh to 1.2 kWh.")
-    assert heading == TEXTS["en"]["day_own"]
-    assert min(letter for letter in letters if letter) >= 12
-    assert before != after != seen
-    assert len(after.split()) == 48
-    assert len(open_.split()) == 48
+        page.locator("#level").focus()
+        page.keyboard.press("Home")
+        assert page.locator("section.level:visible h3").inner_text() == "open"
+        same = page.locator("#curve .seen").get_attribute("points")
+        page.keyboard.press("ArrowRight")
+        seen = page.locator("#curve .seen").get_attribute("points")
+        (tmp_path / "bad.csv").write_text("nothing,here\nof,use\n")
+        page.set_input_files("#own", str(tmp_path / "bad.csv"))
+        page.locator("#own-told", has_text=TEXTS["en"]["own_bad_times"]).wait_for()
+    assert told.startswith("4 readings of your own, from ")
+    assert ("0.75 kWh to 3 kWh" if kind == "totals" else "0.25 kWh to 0.5 kWh") in told
+    assert before != after
+    assert len(after.split()) == 2
+    assert same == after
+    assert seen != after
     assert [url for url in asked if not url.startswith("file:")] == []
     assert wrong == []
+
+
+def test_everybody_can_use_it(tmp_path: Path) -> None:
+    (tmp_path / "leaflet.html").write_text(leaflet(totals(), rewards={"L1": "5 EUR"}, sender={"recipient": "Us"}))
+    with launched() as browser:
+        for width, scheme in LOOKS:
+            page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)  # type: ignore[arg-type]
+            page.goto((tmp_path / "leaflet.html").as_uri())
+            accessible(page)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            page.close()

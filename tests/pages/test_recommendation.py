@@ -14,10 +14,10 @@ from halfmask.figures.results_folder import ResultsFolder
 from halfmask.menus.menu import Menu
 from halfmask.menus.offer import offer
 from halfmask.menus.promised_levels import SIGNED
-from halfmask.menus.question import usual_bounds
+from halfmask.menus.question import usual_bounds, whole_day_of
 from halfmask.pages.first_section import offer_section
 from halfmask.pages.page_numbers import percent
-from halfmask.pages.recommendation import Advice, level_advice, whole_day
+from halfmask.pages.recommendation import Advice, level_advice
 from halfmask.protection.attacks.finding import Finding
 from halfmask_device.decimals import SLACK, upwards
 from tests.audits.cards import card
@@ -116,7 +116,7 @@ def test_an_offer_of_readings_is_refused_by_its_whole_day() -> None:
     """Of readings masked with Laplace noise: the day's change, and one step for each reading, over b."""
     menu, profile = signed(), street().profile
     low, high = usual_bounds(profile)
-    asked = whole_day(menu, profile)
+    asked = whole_day_of(menu.question, profile)
     assert asked is not None
     table = cells(page_of(menu, audited(menu)))
     for each, one in zip(told(menu, audited(menu)), menu.settings, strict=False):

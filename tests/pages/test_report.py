@@ -26,7 +26,11 @@ from halfmask.profiles.store import load_profile
 from tests.pages.studies import FIGURES, menu_of
 from tests.refusals import refused
 
-SECTIONS = ["offer", "summary", "menu", "costs", "mixes", "protection", "data", "method", "limits", "repeat"]
+FIRST = ["cover", "offer", "protects"]
+APPENDIX = ["appendix", "summary", "menu", "costs", "mixes", "audit", "data", "method", "limits", "repeat"]
+SECTIONS = [*FIRST, *APPENDIX]
+MOST_WORDS = 3000
+"""Words of a report before its appendix, at most."""
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 
 
@@ -93,6 +97,25 @@ def test_the_report_has_every_section_and_every_figure(reported: Path) -> None:
     assert f"Figure {len(FIGURES)}. The readings." in page.text
 
 
+def test_the_cover_comes_first_and_what_is_signed_is_short(reported: Path) -> None:
+    text = (reported / "report.html").read_text(encoding="utf-8")
+    first, appendix, rest = text.partition('<section id="appendix"')
+    assert appendix
+    assert len(Page(first + "</main></body></html>").words) > 0
+    words = re.sub(r"<[^>]*>", " ", re.sub(r"<(style|svg)[^>]*>.*?</\1>", " ", first, flags=re.S)).split()
+    assert 200 < len(words) < MOST_WORDS
+    for told in ("paper A", "Paper A", "paper's privacy", "Paper's privacy"):
+        assert told not in " ".join(words), "the paper's menu is in the appendix"
+        assert told in rest or "privacy" in told
+    assert 'class="danger"' not in first.partition("</header>")[2].partition('id="offer"')[0]
+
+
+def test_the_title_is_the_data_s_name_or_the_one_given(folder: Path) -> None:
+    inputs = read_inputs(folder, command_of)
+    assert "<h1>homes</h1>" in page_of(inputs, [])
+    assert "<h1>Street &lt;5&gt;</h1>" in page_of(inputs, [], "Street <5>")
+
+
 def test_the_report_refers_to_nothing_outside(reported: Path) -> None:
     text = (reported / "report.html").read_text(encoding="utf-8")
     page = Page(text)
@@ -148,7 +171,7 @@ def test_a_sharing_that_ran_is_shown_beside_the_truth(folder: Path) -> None:
     assert "sharing" not in page.ids
     (folder / "sharing.csv").write_text(DAYS)
     page, _ = words_of(folder)
-    assert page.ids.index("protection") < page.ids.index("sharing") < page.ids.index("data")
+    assert page.ids.index("protects") < page.ids.index("sharing") < page.ids.index("appendix")
     assert "for 3 days: up to 7 devices" in page.text
     assert "1 of 2 published intervals hold the true total" in page.text
     assert "1 A 6, N 1 982 950 870 to 1,029 3.3 % yes" in page.text

@@ -3,6 +3,7 @@
 import os
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +13,7 @@ from cyclopts import Parameter
 
 from halfmask.commands import audit, evaluate, leaflet, mix, offer, optimize, profile, report, simulate, synth
 from halfmask.commands._options import AnyPath, Flag, Options, command
-from halfmask.commands._printing import note
+from halfmask.commands._printing import note, print_rows
 from halfmask.errors import OptionError, RunError
 from halfmask.extras import need
 
@@ -72,38 +73,41 @@ class Demo(Options):
         if not os.access(at, os.W_OK):
             raise RunError(f"cannot write to the folder {at}: it is not yours to write in; name another")
 
-    def _split(self, panel: Path, made: Path) -> list[Options]:
+    def _split(self, panel: Path, made: Path) -> list[tuple[str, Options]]:
         """Return the commands of a small campaign with a split level, against two services for two days."""
         at = Path(self.folder) / SPLIT
         offered = at / "offer.json"
         return [
-            offer.OfferOptions(made, output=offered, epsilon="8", split=1.0, low=0.0, high=100.0, private=0),
-            simulate.Simulate(
+            ("an offer with a split level", offer.OfferOptions(made, output=offered, epsilon="8", split=1.0, low=0.0, high=100.0, private=0)),
+            ("two days of sharing with two services", simulate.Simulate(
                 panel=panel, menu=offered, producers=60, days=2, budget=0, leaves=0.0, take=3.0, worth=1.0,
                 output=at / "sharing.csv",
-            ),  # most of them join
+            )),  # most of them join
         ]  # fmt: skip
 
-    def steps(self) -> list[Options]:
-        """Return the commands, in their order."""
+    def steps(self) -> list[tuple[str, Options]]:
+        """Return the commands in their order, each with what it does."""
         at = Path(self.folder)
         panel, made, study, menu, offered = (
             at / name for name in ("panel.parquet", "panel.profile", "study.parquet", "menu.json", "offer.json")
         )
-        shared = at / "sharing.csv"  # fifty devices of the panel against a live service, for three days
+        audited: dict[str, Any] = {"profile": made, "panel": str(panel)}
+        shared = at / "sharing.csv"
+        # fifty devices of the panel against a live service, for three days
+        live = simulate.Simulate(panel=panel, menu=offered, producers=50, days=3, budget=0, leaves=0.0, output=shared)
         return [
-            synth.Synth(output=panel, users=self.users, days=self.days, seed=self.seed),
-            profile.ProfileOptions(str(panel), output=made, unit="kW"),
-            evaluate.Evaluate(made, output=study),
-            optimize.Optimize(study, output=menu, profile=made, unit="kW"),
-            offer.OfferOptions(made, output=offered),
-            mix.MixOptions(made, menu, output=at / "mix.parquet"),
-            audit.Audit(menu, profile=made, panel=str(panel), output=at / "card.json"),
-            audit.Audit(offered, profile=made, panel=str(panel), output=at / "offer-card.json"),
-            leaflet.Leaflet(offered, output=at / "leaflet.html"),
-            simulate.Simulate(panel=panel, menu=offered, producers=50, days=3, budget=0, leaves=0.0, output=shared),
+            ("a panel of readings", synth.Synth(output=panel, users=self.users, days=self.days, seed=self.seed)),
+            ("its profile", profile.ProfileOptions(str(panel), output=made, unit="kW")),
+            ("all settings tried on it", evaluate.Evaluate(made, output=study)),
+            ("the paper's menu", optimize.Optimize(study, output=menu, profile=made, unit="kW")),
+            ("the offer", offer.OfferOptions(made, output=offered)),
+            ("mixes of the paper's menu", mix.MixOptions(made, menu, output=at / "mix.parquet")),
+            ("attacks on the paper's menu", audit.Audit(menu, output=at / "card.json", **audited)),
+            ("attacks on the offer", audit.Audit(offered, output=at / "offer-card.json", **audited)),
+            ("the leaflet for households", leaflet.Leaflet(offered, output=at / "leaflet.html")),
+            ("three days of sharing with a live service", live),
             *self._split(panel, made),
-            report.ReportOptions(at, figures=("png",)),
+            ("the report", report.ReportOptions(at, figures=("png",))),
         ]
 
 
@@ -114,7 +118,7 @@ def demo(options: Demo) -> Path | None:
         options.check()
         _show_live(options)
         return None
-    for step in options.steps():
+    for _, step in options.steps():
         step.run()
     return Path(options.folder) / "report.html"
 
@@ -149,12 +153,21 @@ def _show_live(options: Demo) -> None:
 
 def main(options: Demo) -> None:
     """A synthetic panel through all steps: profile, study, menu, offer, mixes, audits, leaflet, sharing, report."""
-    from halfmask.commands import _app
+    from halfmask.menus.offer_table import offer_rows
 
     options.check()
     if options.live:
         _show_live(options)
         return
-    for step in options.steps():
-        getattr(_app, step.command())(step)
-    print(f"open {(Path(options.folder) / 'report.html').resolve()}")
+    steps, menu = options.steps(), None
+    for number, (words, step) in enumerate(steps, start=1):
+        started = time.perf_counter()
+        made = step.run()
+        note(f"{number:2} of {len(steps)}: {words} ({time.perf_counter() - started:.0f} s)")
+        if isinstance(step, offer.OfferOptions) and menu is None:
+            menu = made.menu
+    if menu is not None:
+        print_rows(offer_rows(menu), "The offer")
+    at = Path(options.folder).resolve()
+    note("every command prints what it did; 'halfmask explore' shows the offer and all settings")
+    print(f"open {at / 'report.html'}")

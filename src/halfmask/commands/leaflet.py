@@ -1,6 +1,7 @@
 """``halfmask leaflet``: write a page for households, from a menu alone."""
 
-from dataclasses import field
+import sys
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -9,9 +10,18 @@ from halfmask.commands._options import AnyMenu, AnyPath, Numbers, command
 from halfmask.commands._printing import note
 from halfmask.commands._shared_options import Writes, menu_of
 from halfmask.errors import OptionError
+from halfmask.figures.wording import in_a_list
 
 if TYPE_CHECKING:
     from halfmask.menus.menu import Menu
+
+
+QUESTIONS = {
+    "recipient": "Who receives the reports?",
+    "purpose": "What are the totals for?",
+    "keeps": "What is kept, and how long?",
+    "contact": "How does a household leave, and whom can it ask?",
+}
 
 
 class Leaflet(Writes):
@@ -32,7 +42,7 @@ class Leaflet(Writes):
     unit
         Unit of a reading, for the words; the menu's by default.
     recipient
-        Who receives the reports. If this or one of the next is not given, its line is left blank to fill in.
+        Who receives the reports. What is missing of this and the next three is asked for on a terminal, or left out.
     purpose
         The purpose of the totals.
     keeps
@@ -114,9 +124,13 @@ def _offered(path: "AnyPath", menu: "Menu") -> dict[str, Any]:
 
 
 def main(options: Leaflet) -> None:
-    """Write one offline page for households: a day as others see it under each choice, and what it reveals."""
-    leaflet(options)
+    """Write one offline page for households: the choice, what each level promises and pays, and what it reveals."""
     from_campaign = ("purpose", "keeps") if options.campaign else ()
-    blank = [name for name in ("recipient", "purpose", "keeps", "contact") if not getattr(options, name)]
-    if left := [f"`{name}`" for name in blank if name not in from_campaign]:
-        note(f"lines left blank, to be filled in before households get the page: {', '.join(left)}")
+    unknown = [name for name in QUESTIONS if not getattr(options, name) and name not in from_campaign]
+    if unknown and sys.stdin.isatty():
+        said: dict[str, Any] = {name: input(f"{QUESTIONS[name]} ").strip() for name in unknown}
+        options = replace(options, **said)
+        unknown = [name for name in unknown if not getattr(options, name)]
+    leaflet(options)
+    if unknown:
+        note(f"the page does not say who asks: add {in_a_list([f'`{name}`' for name in unknown])}")

@@ -1,8 +1,8 @@
 """The leaflet: one offline page for households, with the choice itself, drawn from a menu alone.
 
 Every sentence is in ``leaflet_texts.json``, one block per language. The readings that are drawn are an example, scaled
-to what the menu publishes; a household's own readings are read by the page in the browser and never leave it: the page's
-policy forbids it to fetch or send anything.
+to what the menu publishes. A household's own readings are read by the page in the browser and never leave it: the
+page's policy forbids it to fetch or send anything.
 """
 
 import json
@@ -147,6 +147,8 @@ def _sentences(
     found, asked = entry.protection, menu.question
     if found and found.hides_next_to_nothing:
         told.append(Told(words["nothing"], "nothing"))
+    elif asked and asked.release != READING and (asked.epsilon(entry.setting) or math.inf) > SIGNED:
+        told.append(Told(words["hides_not_day"], "nothing"))
     told += map(Told, _promise(entry, menu, words, unit))
     if entry.setting.release == SPLIT:
         return [*told, Told(words["split_words"])]

@@ -35,7 +35,7 @@ def example_month(total: float) -> FloatArray:
     week = np.array([0.95, 0.9, 0.92, 0.96, 1.05, 1.3, 1.25])
     values = week[np.arange(30) % 7] * (1 + 0.12 * np.sin(np.arange(30) * 2.4))
     values[AWAY] = 0.3
-    return values * (total / float(values.mean()))
+    return np.asarray(values * (total / float(values.mean())))
 
 
 def seen_of(setting: PrivacySetting, day: FloatArray) -> dict[str, Any]:

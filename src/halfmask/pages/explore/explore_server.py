@@ -134,7 +134,8 @@ class Handler(BaseHTTPRequestHandler):
             if self._from_elsewhere():
                 return _refusal("this server does not answer to pages of other sites", HTTPStatus.FORBIDDEN)
             target = urlsplit(self.path)
-            return of(target.path, _read_query(target.query))
+            query = {} if target.path == "/" else _read_query(target.query)  # that of "/" is the page's own state
+            return of(target.path, query)
         except InputError as error:
             return _refusal(_phrased(error), HTTPStatus.BAD_REQUEST)
         except HalfmaskError as error:
@@ -154,7 +155,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _shown(self, path: str, query: dict[str, str]) -> Answer:
         explorer, dropped = self.server.explorer, self.server.dropped
-        if path == "/":  # its query is the page's state, which the page itself reads
+        if path == "/":
             text = explore_page(explorer) if explorer else drop_page()
             return Answer(text.encode(), "text/html; charset=utf-8")
         if path == "/api/progress" and dropped:
