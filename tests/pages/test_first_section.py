@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from halfmask.audits.card_sentences import ALMOST
+from halfmask.figures.promises_and_errors import most_right
 from halfmask.figures.results_folder import ResultsFolder
 from halfmask.menus.menu import Menu
 from halfmask.menus.offer import offer
@@ -19,7 +20,9 @@ from halfmask.menus.promised_levels import SIGNED, closest
 from halfmask.menus.question import question_of, usual_bounds
 from halfmask.menus.setting_protection import Protection
 from halfmask.menus.total_error import total_error
-from halfmask.pages.first_section import offer_section, why_dangerous
+from halfmask.pages.cover import cover
+from halfmask.pages.first_section import dangers, offer_section, why_dangerous
+from halfmask.pages.offered_levels import scores_table
 from halfmask.pages.page_numbers import percent
 from halfmask.profiles.profile import Profile
 from halfmask.protection.best_guess import guess_error
@@ -63,7 +66,8 @@ def test_every_number_of_the_table_is_recomputed() -> None:
             assert bound is not None
             assert bound * (1 - SLACK) <= float(cell) <= 1.01 * bound, "rounded up, never down"
         assert row[5:7] == [percent(total_error(profile, each.setting, users)) for users in (100, 200)]
-        assert row[-2:] == [f"{each.privacy.median:.2f}", f"{each.utility.median:.2f}"]
+        scored = cells(scores_table(signed()))[each.id]
+        assert scored[1:] == [f"{each.privacy.median:.2f}", f"{each.utility.median:.2f}"]
         wrong = guarantee(each.setting, 1.3 * QUESTION.change, ())
         assert float(row[2]) < (wrong.epsilon or 0)
 
@@ -122,16 +126,16 @@ def test_every_epsilon_stands_with_its_change_window_and_delta() -> None:
         assert told in page
 
 
-def test_what_hides_nothing_is_red_and_comes_first() -> None:
-    page = offer_section(inputs())
+def test_what_hides_nothing_is_red_beside_its_own_menu_alone() -> None:
     menu = inputs().menu
     assert menu is not None
+    page = dangers(inputs(), menu, None)
     hidden = [each for each in menu.settings[:-1] if why_dangerous(each, menu.question)]
     assert hidden
-    assert page.index('class="danger"') < page.index("<table")
     for each in hidden:
         assert f"Paper {each.id} ({each.setting}) " in page
     assert not any(why_dangerous(each, signed().question) for each in signed().settings[:-1])
+    assert 'class="danger"' not in offer_section(inputs())
 
 
 def test_what_promises_nothing_is_red_too() -> None:
@@ -139,7 +143,7 @@ def test_what_promises_nothing_is_red_too() -> None:
     assert menu is not None
     bounded = [each for each in menu.settings[:-1] if each.setting.mechanism == "sine" and not why_dangerous(each)]
     assert bounded  # it hides something
-    page = unescape(offer_section(inputs())).partition("<table")[0]
+    page = unescape(dangers(inputs(), menu, None))
     for each in bounded:
         assert f"Paper {each.id} ({each.setting}) promises nothing: it keeps no epsilon for a change" in page
     kept = [each for each in menu.settings[:-1] if each.setting.mechanism == "laplace" and not why_dangerous(each)]
@@ -185,6 +189,27 @@ def test_nothing_is_claimed_for_all_settings(claim: str) -> None:
 
 def test_without_an_offer_there_is_nothing_to_sign() -> None:
     none = ResultsFolder(Path("street"), "street", street().profile, None, inputs().menu, None, None)
-    page = offer_section(none)
-    assert "nothing here to sign" in page
-    assert 'class="danger"' in page
+    assert "nothing here to sign" in cover(none, [])
+    assert "halfmask offer" in offer_section(none)
+
+
+def test_the_cover_says_what_the_strongest_level_promises_and_why_it_is_refused() -> None:
+    page = unescape(re.sub(r"<[^>]*>", " ", cover(inputs(), [])))
+    assert "No level of this offer can be recommended" in page
+    assert "What would allow epsilon 5" in page
+    assert len(page.split()) < 200
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "right"), [(0.0, 0.0, 0.5), (1.0, 0.0, 0.7311), (1.0, 0.1, 0.758), (800.0, 0, 1)]
+)
+def test_the_best_guesser_is_bounded_by_epsilon_and_delta(epsilon: float, delta: float, right: float) -> None:
+    assert most_right(epsilon, delta) == pytest.approx(right, abs=1e-4)
+    assert most_right(None, delta) == 1
+
+
+def test_no_guesser_of_laplace_noise_beats_the_bound() -> None:
+    """The exact best guess of two values one apart is right (1 + TV)/2 of the time."""
+    for b in (0.5, 1.0, 3.0):
+        assert (2 - np.exp(-0.5 / b)) / 2 <= most_right(1 / b, 0.0)
+        assert (2 - np.exp(-0.5 / b)) / 2 > most_right(0.5 / b, 0.0)

@@ -17,7 +17,7 @@ from halfmask.pages.page_numbers import chance_at_most, percent
 from halfmask.pages.page_parts import Markup, bullets, element, html_table, joined_markup, macro
 from halfmask.pages.recommendation import instead, level_advice
 from halfmask.profiles.quality import quality
-from halfmask_device.decimals import number_text, upwards
+from halfmask_device.decimals import number_text
 
 BLANK = "\u00a0"
 
@@ -123,12 +123,6 @@ def costs(menu: Menu) -> list[str]:
             f"there are {made['producers']:,}."
             for each in short
         ]
-        if made.get("guarantee_costs") is not None:
-            told.append(
-                f"The guarantee costs at most {upwards(max(made['guarantee_costs'], 0), 2)} of utility at any level of "
-                "the paper's menu. The paper's privacy and utility are scores from 0 to 1 of blur and of totals; a "
-                "score promises nothing."
-            )
     return told
 
 

@@ -7,7 +7,7 @@ from halfmask.menus.question import WHOLE, Question, whole_day_of
 from halfmask.pages.page_numbers import epsilon, percent
 from halfmask.pages.page_parts import Markup, html_table
 from halfmask.profiles.profile import Profile
-from halfmask_device.decimals import number_text
+from halfmask_device.decimals import number_text, upwards
 from halfmask_device.setting import SPLIT
 
 
@@ -18,13 +18,22 @@ def levels_table(menu: Menu, profile: Profile | None) -> Markup:
     columns += _promise_columns(menu) if by_promise(menu) else _reading_columns(menu, profile)
     columns += [(f"Error, {users:,}", [percent(_error_of(each, users)) for each in menu.settings]) for users in crowds]
     columns.append(("Producers needed", ["–" if each.needed is None else f"{each.needed:,}" for each in menu.settings]))
-    columns += [
-        ("Paper's privacy", [_paper_privacy(each) for each in menu.settings]),
-        ("Paper's utility", [score_words(each.utility.median, known=each.outside) for each in menu.settings]),
-    ]
-    told = "What is offered; every column is explained below. What is called paper A and so on is not offered."
     rows = [list(row) for row in zip(*(cells for _, cells in columns), strict=True)]
+    told = "What is offered; every column is explained below."
     return html_table(told, [head for head, _ in columns], rows, numbers=range(1, len(columns)))
+
+
+def scores_table(menu: Menu) -> Markup:
+    """Return the paper's scores of the offer's levels."""
+    rows = [
+        [f"{each.id} {each.name}".strip(), _paper_privacy(each), score_words(each.utility.median, known=each.outside)]
+        for each in menu.settings
+    ]
+    cost = menu.provenance.get("offer", {}).get("guarantee_costs")
+    told = "The offer's levels on the paper's scale."
+    if cost is not None:
+        told += f" The guarantee costs at most {upwards(max(cost, 0), 2)} of utility at any level of the paper's menu."
+    return html_table(told, ["Level", "Privacy", "Utility"], rows, numbers=(1, 2))
 
 
 def _paper_privacy(each: MenuSetting) -> str:

@@ -13,6 +13,7 @@ from halfmask.menus.menu import Menu
 from halfmask.menus.menu_scale import OUTSIDE, beyond, score_words
 from halfmask.menus.menu_table import InWords, menu_words
 from halfmask.pages.first_section import dangers
+from halfmask.pages.offered_levels import scores_table
 from halfmask.pages.page_parts import Markup, bullets, html_table, joined_markup, macro, paragraph, score_bar
 
 TITLES = {
@@ -172,6 +173,7 @@ def menu_section(inputs: ResultsFolder) -> Markup:
             rows,
         ),
         _plain(inputs),
+        scores_table(inputs.offer) if inputs.offer else "",
     ]
     return joined_markup([*told, macro("notes", empty_bins(menu))])
 
