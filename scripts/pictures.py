@@ -13,8 +13,8 @@ from playwright.sync_api import sync_playwright
 
 from halfmask.simulation.live_demo import run_live_demo
 
-FIGURES = ("offer", "protection", "limit")
-SIZE = (1140, 2000)  # so high that the figure is near enough to be drawn
+FIGURES = ("levels", "offer", "protection", "limit")
+SIZE = {"width": 1280, "height": 900}
 
 
 def main(demo: Path, pictures: Path) -> None:
@@ -57,16 +57,14 @@ def live(picture: Path) -> None:
 
 
 def explore(address: str, picture: Path) -> None:
-    """Controls and menu, down to the end of the first figure."""
+    """The whole page, as it opens."""
     with sync_playwright() as running:
         browser = running.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": SIZE[0], "height": SIZE[1]}, color_scheme="light")
+        page = browser.new_page(viewport=SIZE, color_scheme="light")
         page.goto(address)
-        page.locator("#figure-offer .plot[data-ready]").wait_for()
-        top = page.locator("#menu").bounding_box() or {"y": 0}
-        last = page.locator("#figure-offer").bounding_box() or {"y": 0, "height": SIZE[1]}
-        height = last["y"] + last["height"] - top["y"]
-        page.screenshot(path=picture, full_page=True, clip={"x": 0, "y": top["y"], "width": SIZE[0], "height": height})
+        page.locator("#scatter[data-drawn]").wait_for()
+        page.locator("#controls:not([aria-busy])").wait_for()
+        page.screenshot(path=picture)
         browser.close()
 
 

@@ -57,6 +57,8 @@ CALLED = {
     "error_content_type": "http.server",
     "error_message_format": "http.server",
     "do_HEAD": "http.server",
+    "do_POST": "http.server",
+    "close_connection": "http.server",
     "log_message": "http.server",
     "on_connect": "paho-mqtt",
     "on_message": "paho-mqtt",

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from halfmask.errors import ExtraError
 
 EXTRAS = {
-    "pages": ("jinja2", "markupsafe", "matplotlib", "plotly"),
+    "pages": ("jinja2", "markupsafe", "matplotlib"),
     "service": ("alembic", "fastapi", "httptools", "sqlalchemy", "starlette", "uvicorn"),
     "spark": ("py4j", "pyspark"),
     "postgres": ("adbc_driver_postgresql", "psycopg"),

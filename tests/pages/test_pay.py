@@ -81,9 +81,9 @@ def test_the_figure_has_the_schedules_numbers(schedule: Schedule) -> None:
     assert data.bought[WITHIN] == sorted(data.bought[WITHIN], reverse=True)
     assert data.bought[UTILITY] == sorted(data.bought[UTILITY])
     assert data.honest[TAKING_PART] == schedule.honest.taking_part
-    lines = [each for each in pay_plot(data).interactive("").traces if each["mode"] == "lines"]
-    assert lines[0]["y"] == pytest.approx([100 * at.within for at in schedule.curve], rel=1e-5)
-    assert [each["name"] for each in lines] == [WITHIN, UTILITY, TAKING_PART]
+    lines = [mark for each in pay_plot(data).subplots for mark in each.marks if mark.shape == "line"]
+    assert lines[0].y == pytest.approx([100 * at.within for at in schedule.curve])
+    assert [each.name for each in lines] == [WITHIN, UTILITY, TAKING_PART]
     assert f"from within {100 * schedule.curve[0].within:.3g} %" in pay_caption(data)
 
 

@@ -206,8 +206,8 @@ def test_a_service_that_runs_already_serves_as_well_and_days_are_written_and_dra
     assert read is not None
     assert read.published == 2
     assert f"after 2 days the utility is {float(rows[-1]['utility']):.2f}" in simulated_caption(read)
-    shown = simulated_plot(read).interactive("").traces
-    assert shown[2]["y"] == [float(row["cost"]) for row in rows]
+    (cost,) = simulated_plot(read).subplots[1].marks
+    assert list(cost.y) == [float(row["cost"]) for row in rows]
     days.write_text("day,utility\n1,x\n")
     with refused("file"):
         read_days(days)

@@ -115,14 +115,13 @@ def _points(gap: float) -> str:
 def noise_plot(data: dict[str, NoiseCurve]) -> Plot:
     """Return two subplots over one axis of the amount of noise."""
     what = summed("total |noise| on 100,000 readings", next(iter(data.values())).unit)
-    total = PlotAxis(what, limits=(0, None), more={"tickformat": ".3~s"})
-    hover = "%{{fullData.name}}<br>total |noise| %{{x:,.4g}}<br>median {} %{{y:.3f}}"
+    total = PlotAxis(what, limits=(0, None))
     styles = mechanism_looks(list(data))
     return Plot(
         [
             Subplot(
                 score.capitalize(), total, PlotAxis(f"median {score}"),
-                [Mark(name, at.total, getattr(at, score), styles[name], hover.format(score))
+                [Mark(name, at.total, getattr(at, score), styles[name])
                  for name, at in data.items()],
                 legend="lower right" if score == "privacy" else "",
             )

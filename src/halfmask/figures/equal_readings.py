@@ -55,12 +55,10 @@ def equal_readings_caption(data: EqualReadings) -> str:
 
 def equal_readings_plot(data: EqualReadings) -> Plot:
     """Return one subplot: odds over the number of equal readings, which doubles from tick to tick."""
-    hover = "<b>{}</b><br>%{{x:,}} equal readings: right %{{customdata}}"
     marks = [
-        Mark(id, data.readings, [100 * each for each in odds], line_style(order), hover.format(id),
-             list(map(times, odds)), shape="both", size=4)
+        Mark(id, data.readings, [100 * each for each in odds], line_style(order), shape="both", size=4)
         for order, (id, odds) in enumerate(data.odds.items())
     ]  # fmt: skip
     x = PlotAxis("equal readings", log=True, ticks={count: f"{count:,}" for count in data.readings})
     y = PlotAxis("right guesses, at most, %", limits=(48, 102))
-    return Plot([Subplot("", x, y, marks, level=50, columns=3, heading="setting")], pixels=300)
+    return Plot([Subplot("", x, y, marks, level=50, columns=3, heading="setting")])

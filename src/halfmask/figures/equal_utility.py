@@ -52,15 +52,13 @@ def equal_caption(data: EqualUtility) -> str:
 
 def equal_plot(data: EqualUtility) -> Plot:
     """Return the plot, which has one subplot."""
-    noise, people, utility = data.own
-    hover = "noise %{x:.3g}: %{y:,.0f} producers"
-    own = f"honest rewards: utility {utility:.2f}<br>noise %{{x:.3g}}, %{{y:,.0f}} producers"
+    noise, people, _ = data.own
     marks = [
         *(
-            Mark(f"utility {at:.2f}", data.noise, needed, line_style(place), hover, label=f"{at:.2f}")
+            Mark(f"utility {at:.2f}", data.noise, needed, line_style(place), label=f"{at:.2f}")
             for place, (at, needed) in enumerate(data.producers.items())
         ),
-        Mark("honest rewards", [noise], [people], MENU_LOOK, own, shape="points", size=6, label=""),
+        Mark("honest rewards", [noise], [people], MENU_LOOK, shape="points", size=6, label=""),
     ]
     x = PlotAxis("noise of a report (standard deviation)", log=True)
     return Plot(

@@ -67,17 +67,13 @@ def cdf_caption(data: dict[str, dict[str, Curve]]) -> str:
 
 def cdf_plot(data: dict[str, dict[str, Curve]]) -> Plot:
     """Return six subplots: local errors on the left, global errors on the right."""
-    hover = "%{{fullData.name}}: %{{y:.1f}} % of samples<br>have at most %{{x:.4g}}{}"
     below = PlotAxis("samples below (%)", limits=(0, 102))
     found: list[Subplot] = []
     for metric, title in _TITLES.items():
         styles, bits = mechanism_looks(list(data[metric])), " bits" if metric in IN_BITS else ""
-        marks = [
-            Mark(name, curve.value, curve.share * 100, styles[name], hover.format(bits))
-            for name, curve in data[metric].items()
-        ]
+        marks = [Mark(name, curve.value, curve.share * 100, styles[name]) for name, curve in data[metric].items()]
         found.append(Subplot(title, _axis(data[metric], bits), below, marks, legend="" if found else "upper left"))
-    return Plot(found, inches=2.4, pixels=200)
+    return Plot(found, inches=2.4)
 
 
 def _axis(curves: dict[str, Curve], bits: str) -> PlotAxis:
@@ -89,4 +85,4 @@ def _axis(curves: dict[str, Curve], bits: str) -> PlotAxis:
     if bits or largest <= 0:
         return PlotAxis("entropy (bits)" if bits else "error (1 = 100 %)")
     upper = (largest / 10**DECADES, 2 * largest)
-    return PlotAxis("error (1 = 100 %)", log=True, limits=upper, more={"dtick": 1, "tickformat": ",.6~g"})
+    return PlotAxis("error (1 = 100 %)", log=True, limits=upper)

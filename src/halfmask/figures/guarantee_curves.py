@@ -7,7 +7,6 @@ from halfmask.audits.card import CURVE, ReportCard
 from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot
 from halfmask.figures.style import QUIET, line_style, powers_of_ten
 from halfmask.figures.wording import in_a_list, sized
-from halfmask_device.decimals import upwards
 
 USUAL = 1e-6
 """A delta that is usually asked for."""
@@ -72,9 +71,8 @@ def guarantee_caption(data: GuaranteeCurves) -> str:
 def guarantee_plot(data: GuaranteeCurves) -> Plot:
     """Return two subplots.
 
-    A curve that levels off means certain disclosure. Bounds shown on hovering are rounded up.
+    A curve that levels off means certain disclosure.
     """
-    hover = "<b>{}</b><br>epsilon %{{x}}: delta at most %{{customdata}}"
     grey = {"color": QUIET, "linewidth": 3.6, "alpha": 0.7}
     delta = PlotAxis("delta (upper bound)", log=True, limits=(FLOOR, 2), ticks=powers_of_ten(-9, 0, 3))
 
@@ -83,8 +81,7 @@ def guarantee_plot(data: GuaranteeCurves) -> Plot:
         if data.instead:  # first, so that it lies below the others
             shown.insert(0, (data.instead[1], instead, grey))
         marks = [
-            Mark(name, data.epsilon, [max(each, FLOOR) for each in deltas], style, hover.format(name),
-                 [upwards(each) for each in deltas])
+            Mark(name, data.epsilon, [max(each, FLOOR) for each in deltas], style)
             for name, deltas, style in shown
         ]  # fmt: skip
         return Subplot(title, PlotAxis("epsilon"), delta, marks, level=USUAL, columns=3)

@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.choice.mix import SCORES, Mix, by_dominant
-from halfmask.figures.interactive import Interactive, Spec, SubplotSpec, axes, axis, interactive, plain_numbers
 from halfmask.figures.style import Axes, Figure, ink_on, subplots
 from halfmask.figures.wording import percents
 from halfmask.menus.menu import Menu
@@ -116,42 +115,6 @@ def heatmap_caption(data: HeatMaps) -> str:
     )
 
 
-def heatmap_figure(data: HeatMaps, caption: str) -> Interactive:
-    """Return four interactive maps with the numbers in their cells."""
-    traces, made = [], []
-    for number, (name, title) in enumerate(CELL_TITLES.items()):
-        traces += [_map(number, data, name, title), _numbers(number, data, name)]
-        x = axis("dominant setting", type="category", showgrid=False, zeroline=False, ticks="")
-        y = axis("its share of users", type="category", autorange="reversed", showgrid=False, ticks="")
-        made.append(SubplotSpec(title, x, y))
-    height = 40 + 30 * max(len(data.shares), 4)
-    return interactive(caption, traces, made, height=height, legend=False)
-
-
-def _map(number: int, data: HeatMaps, name: str, title: str) -> Spec:
-    colours, cells = _shades(name), _shaded(data, name)
-    text = {(row, column): text for row, column, text, _ in _labels(data, name)}
-    return {
-        "type": "heatmap",
-        "name": title,
-        "x": data.settings,
-        "y": [percents(share) for share in data.shares],
-        "z": [plain_numbers(row) for row in cells],
-        "text": [[text.get((row, column), "") for column in range(cells.shape[1])] for row in range(len(cells))],
-        "customdata": data.mixes.tolist(),
-        "colorscale": [[place / (len(colours) - 1), colour] for place, colour in enumerate(colours)],
-        "showscale": False,
-        "zmin": float(np.nanmin(cells)),
-        "zmax": float(np.nanmax(cells)),
-        "xgap": 2,
-        "ygap": 2,
-        "hoverongaps": False,
-        "hovertemplate": f"<b>%{{x}}</b> dominant with %{{y}} of users<br>{title.lower()} %{{text}}<br>"
-        "%{customdata:,} mixes, repeats counted<extra></extra>",
-        **axes(number),
-    }
-
-
 def _shades(name: str) -> Sequence[str]:
     return SHADES[name.rpartition("_")[2]]
 
@@ -164,8 +127,7 @@ def _shaded(data: HeatMaps, name: str) -> FloatArray:
 def _labels(data: HeatMaps, name: str) -> Iterator[tuple[int, int, str, str]]:
     """Yield row, column, text and ink of each cell with a mix.
 
-    The ink is black or white, whichever can be read on the cell's colour: plotly's own grey is too pale on middle
-    shades.
+    The ink is black or white, whichever can be read on the cell's colour.
     """
     cells = _shaded(data, name)
     low, high = np.nanmin(cells, initial=np.inf), np.nanmax(cells, initial=0.0)
@@ -179,24 +141,8 @@ def _labels(data: HeatMaps, name: str) -> Iterator[tuple[int, int, str, str]]:
         )
 
 
-def _numbers(number: int, data: HeatMaps, name: str) -> Spec:
-    """Return the cells' numbers as texts over the map."""
-    rows, columns, texts, inks = zip(*_labels(data, name), strict=True)
-    return {
-        "type": "scatter",
-        "mode": "text",
-        "x": [data.settings[column] for column in columns],
-        "y": [percents(float(data.shares[row])) for row in rows],
-        "text": list(texts),
-        "textfont": {"color": list(inks)},
-        "hoverinfo": "skip",
-        "showlegend": False,
-        **axes(number),
-    }
-
-
 def _shade(place: float, colours: Sequence[str]) -> str:
-    """Return the colour at a place from 0 to 1 of a scale, as plotly mixes it."""
+    """Return the colour at a place from 0 to 1 of a scale."""
     at = np.linspace(0, 1, len(colours))
     parts = ([int(each[k : k + 2], 16) for each in colours] for k in (1, 3, 5))
     return "#" + "".join(f"{round(float(np.interp(place, at, part))):02x}" for part in parts)

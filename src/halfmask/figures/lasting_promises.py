@@ -7,7 +7,6 @@ from halfmask.figures.style import line_style
 from halfmask.menus.menu import Menu
 from halfmask.menus.question import Question
 from halfmask.protection.guarantees.promises import LARGE_EPSILON, Promise, promise, times
-from halfmask_device.decimals import upwards
 
 WITHIN_A_DAY = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 DAYS = {1: "day", 7: "week", 30: "month", 365: "year"}
@@ -73,19 +72,16 @@ def lasting_caption(data: LastingPromises) -> str:
 
 
 def lasting_plot(data: LastingPromises) -> Plot:
-    """Return two subplots over the number of readings; promises shown on hovering are rounded up."""
-    hover = "<b>{}</b><br>%{{x:,}} readings, delta %{{customdata[1]}}: %{{customdata[0]}}"
+    """Return two subplots over the number of readings."""
     epsilons, odds = [], []
     for order, (level, kept) in enumerate(data.promises.items()):
-        held = [(each.readings, each.epsilon, f"{each.delta:g}") for each in kept if each.epsilon is not None]
-        told = [[f"epsilon {upwards(epsilon)}", delta] for _, epsilon, delta in held]
-        counts, values = [count for count, _, _ in held], [epsilon for _, epsilon, _ in held]
-        epsilons.append(Mark(level, counts, values, line_style(order), hover.format(level), told))
-        told = [[f"right {times(each.odds)}", f"{each.delta:g}"] for each in kept]
+        held = [(each.readings, each.epsilon) for each in kept if each.epsilon is not None]
+        counts, values = [count for count, _ in held], [epsilon for _, epsilon in held]
+        epsilons.append(Mark(level, counts, values, line_style(order)))
         counts, values = [each.readings for each in kept], [100 * each.odds for each in kept]
-        odds.append(Mark(level, counts, values, line_style(order), hover.format(level), told))
+        odds.append(Mark(level, counts, values, line_style(order)))
     x = PlotAxis("readings in a row", log=True, ticks=data.marks)
-    epsilon = PlotAxis("epsilon (upper bound)", log=True, more={"dtick": 1})
+    epsilon = PlotAxis("epsilon (upper bound)", log=True)
     right = PlotAxis("right guesses, at most, %", limits=(48, 102))
     return Plot(
         [

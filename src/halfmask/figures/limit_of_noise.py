@@ -64,12 +64,11 @@ def limit_plot(data: LimitFigure) -> Plot:
     """Return four subplots: the limit over the trajectories, how near noise comes to it, its shape, and its worth."""
     noise = data.noise
     paths = [
-        Mark(name, at.at, at.high, _look(name), f"best {name}<br>privacy %{{x:.2f}}, utility %{{y:.3f}}",
+        Mark(name, at.at, at.high, _look(name),
              label=f"best {name}")
         for name, at in data.bands.items()
     ]  # fmt: skip
-    hover = "the limit<br>privacy %{x:.2f}, utility %{y:.3f}"
-    paths.append(Mark(LIMIT, noise.privacy, noise.utility, _look(LIMIT), hover))
+    paths.append(Mark(LIMIT, noise.privacy, noise.utility, _look(LIMIT)))
     texts = one_label_each(list(data.places), *zip(*data.places.values(), strict=True))
     sides = ["top right" if q > 2 * NEAR else "bottom right" for q, _ in data.places.values()]
     paths.append(_menu(data.places, texts, sides))  # nothing is drawn to the upper right of the limit
@@ -80,14 +79,13 @@ def limit_plot(data: LimitFigure) -> Plot:
             noise.deviation,
             100 * share,
             _look(name),
-            f"{name}, deviation %{{x:.3g}}<br>%{{y:.1f}} % of the limit",
         )
         for name, share in noise.shares.items()
     ]
     shares.append(_menu(near, list(near), ["bottom left"] * len(near)))
     low = min(float(np.min(mark.y)) for mark in shares if len(mark.y))
     of_limit = PlotAxis("privacy, % of the limit", limits=(low - 0.35 * (100 - low), 100 + 0.05 * (100 - low)))
-    size = PlotAxis(in_unit("noise deviation", data.unit), log=True, more={"tickformat": ",.6~g", "dtick": 1})
+    size = PlotAxis(in_unit("noise deviation", data.unit), log=True)
     deviations, top = PlotAxis("|noise| in deviations", limits=(0, SHOWN)), 1.15 * float(noise.laws[LIMIT].max())
     density = PlotAxis("density", limits=(0, min(top, DENSEST)))
     left = PlotAxis("error of the best guess (deviations of the readings)", limits=(0, 1))
@@ -108,19 +106,17 @@ def limit_plot(data: LimitFigure) -> Plot:
             ),
         ],
         inches=3.2,
-        pixels=270,
     )
 
 
 def _curves(of: dict[str, FloatArray], at: FloatArray) -> list[Mark]:
-    return [Mark(name, at, values, _look(name), f"{name}<br>%{{x:.3g}}: %{{y:.3g}}") for name, values in of.items()]
+    return [Mark(name, at, values, _look(name)) for name, values in of.items()]
 
 
 def _menu(places: dict[str, tuple[float, float]], texts: list[str], sides: list[str]) -> Mark:
     """Return the menu's settings as points with their names."""
     x, y = ([place[axis] for place in places.values()] for axis in (0, 1))
-    hover = "<b>%{customdata}</b><br>%{x:.3g}, %{y:.3g}"
-    return Mark("menu", x, y, MENU_LOOK, hover, list(places), shape="points", texts=texts, sides=sides, label="")
+    return Mark("menu", x, y, MENU_LOOK, shape="points", texts=texts, sides=sides, label="")
 
 
 def _look(name: str) -> dict[str, Any]:

@@ -86,18 +86,16 @@ def offer_plot(data: Offered) -> Plot:
         rows = list(enumerate(levels))
         kinds = [(colour, [row for row in rows if (row[1].window is None) == bare]) for bare, colour in COLOURS.items()]
         marks = [_bars(held, colour) for colour, held in kinds if held]
-        ticks = {row: each.label for row, each in rows}  # plotly would write the axis' title over them
-        labels = PlotAxis("level", limits=(most - 0.5, -0.5), ticks=ticks, more={"title": {"text": ""}})
+        ticks = {row: each.label for row, each in rows}
+        labels = PlotAxis("level", limits=(most - 0.5, -0.5), ticks=ticks)
         found.append(Subplot(name, PlotAxis(GUESS, limits=(0, 100)), labels, marks, legend=""))
-    return Plot(found, inches=1.2 + 0.36 * most, pixels=230)
+    return Plot(found, inches=1.2 + 0.36 * most)
 
 
 def _bars(rows: Sequence[tuple[int, Level]], colour: str) -> Mark:
     """Return the bars of settings, with their promises in the long bars and beside the short ones."""
     return Mark(
         "", [round(100 * each.guess, 3) for _, each in rows], [row for row, _ in rows], {"color": colour},
-        "<b>%{customdata[0]}</b><br>guess error %{x:.3g} %<br>%{customdata[1]}",
-        [[each.label, f"{each.promise}, utility {each.utility}"] for _, each in rows],
         shape="rows", size=0.62, texts=[each.promise for _, each in rows],
         sides=["middle left" if each.guess > INSIDE else "middle right" for _, each in rows],
     )  # fmt: skip

@@ -1,28 +1,15 @@
-"""The declaration of a figure: subplots of lines, points and bands, for matplotlib and for plotly."""
+"""The declaration of a figure: subplots of lines, points and bands, drawn by matplotlib."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from halfmask.figures.interactive import (
-    Interactive,
-    Spec,
-    SubplotSpec,
-    axis,
-    axis_suffix,
-    band_trace,
-    interactive,
-    line_trace,
-    plain_numbers,
-)
 from halfmask.figures.style import INK, PANEL, QUIET, Axes, Figure, ink_on, legend_above, short_number, subplots
 
 Shape = Literal["line", "points", "both", "bars", "rows"]
 Ends = tuple[Any, Any]
-SYMBOLS = {"o": "circle", "s": "square-open", "^": "triangle-up-open", "D": "diamond-open"}
-"""Markers by matplotlib's letter, as plotly calls them; open ones are not filled."""
 SIDES = {
     "right": (5, "left"),
     "left": (-5, "right"),
@@ -36,7 +23,7 @@ SIDES = {
 
 @dataclass(frozen=True)
 class PlotAxis:
-    """An axis. ``limits`` and ``ticks`` are in the axis' own numbers; ``more`` is only for plotly.
+    """An axis. ``limits`` and ``ticks`` are in the axis' own numbers.
 
     ``whole``: ticks are drawn only at whole numbers.
     """
@@ -45,7 +32,6 @@ class PlotAxis:
     log: bool = False
     limits: tuple[float | None, float | None] | None = None
     ticks: Mapping[Any, str] | None = None
-    more: Mapping[str, Any] = field(default_factory=dict)
     whole: bool = False
 
     def draw(self, axes: Axes, which: Literal["x", "y"]) -> None:
@@ -61,36 +47,22 @@ class PlotAxis:
         axis.minorticks_off()
         axes.set(**{f"{which}lim": self.limits})
 
-    def spec(self) -> Spec:
-        """Return the axis as plotly specifies axes."""
-        made = axis(self.title) | ({"type": "log"} if self.log else {})
-        if self.ticks:
-            made |= {"tickvals": list(self.ticks), "ticktext": list(self.ticks.values())}
-        if self.limits:
-            ends = [float(np.log10(end)) if self.log and end is not None else end for end in self.limits]
-            made |= {"rangemode": "tozero"} if self.limits == (0, None) else {"range": ends}
-        return made | dict(self.more)
-
 
 @dataclass(frozen=True)
 class Mark:
     """A line, single points, or both; or bars ``size`` wide: upright, or as rows.
 
     ``look``    colour, dashes and width, as `style.look` has them
-    ``hover``   plotly's template of the text shown on hovering; ``told`` is its customdata, one entry per point
     ``around``  the lower and the upper end of a band
     ``reach_x``, ``reach_y``  the lower and the upper end of a range at each point
     ``texts``   a text for each point, placed at its side, such as "top right"
     ``label``   the name in the drawn legend, if it differs; "" leaves it out
-    ``drawn``   whether matplotlib draws it too
     """
 
     name: str
     x: Any
     y: Any
-    look: Spec
-    hover: str = ""
-    told: Sequence[Any] | None = None
+    look: Mapping[str, Any]
     shape: Shape = "line"
     around: Ends | None = None
     reach_x: Ends | None = None
@@ -100,7 +72,6 @@ class Mark:
     label: str | None = None
     marker: str = "o"
     size: float = 5
-    drawn: bool = True
 
     def draw(self, axes: Axes) -> None:
         """Draw the mark with matplotlib."""
@@ -138,42 +109,6 @@ class Mark:
         """Return the colour of a text, which may lie in a bar."""
         return ink_on(self.look["color"]) if self.shape == "rows" and side == "middle left" else INK
 
-    def traces(self, subplot: int, *, listed: bool) -> list[Spec]:
-        """Return the mark's traces for plotly; ``listed`` says whether the legend lists it."""
-        mode = {"line": "lines", "points": "markers", "both": "lines+markers"}.get(self.shape, "")
-        dates = np.asarray(self.x).dtype.kind == "M"
-        x = np.asarray(self.x).astype(str).tolist() if dates else plain_numbers(self.x)
-        made = line_trace(subplot, self.name, x, plain_numbers(self.y), self.look, self.hover, showlegend=listed)
-        made["mode"] = mode + "+text" * bool(self.texts)
-        if not self.hover:
-            made["hoverinfo"] = "skip"
-        if self.told is not None:
-            made["customdata"] = list(self.told)
-        if self.shape in ("bars", "rows"):
-            made = {name: made[name] for name in made if name not in ("mode", "line")}
-            made |= {"type": "bar", "width": self.size, "marker": {"color": self.look["color"]}}
-            made |= {"orientation": "h" if self.shape == "rows" else "v", "constraintext": "none", "cliponaxis": False}
-        elif self.shape != "line":
-            made["marker"] = {"symbol": SYMBOLS[self.marker], "size": 1.5 * self.size, "color": self.look["color"]}
-            made["marker"] |= {"line": {"width": 2}} if self.marker != "o" else {}
-        if self.texts:
-            made |= {"text": [f"<b>{each}</b>" if each else "" for each in self.texts]}
-            made |= {"textposition": list(self.sides)}
-        if self.shape == "rows":
-            made["insidetextfont"] = {"color": self._ink("middle left")}
-            made["textposition"] = ["inside" if side == "middle left" else "outside" for side in self.sides]
-        for name, reach, middle in (("error_x", self.reach_x, self.x), ("error_y", self.reach_y, self.y)):
-            if reach:
-                low, high = (np.asarray(end, float) for end in reach)
-                made[name] = {
-                    "type": "data", "symmetric": False, "thickness": 1.2,
-                    "array": plain_numbers(high - np.asarray(middle)),
-                    "arrayminus": plain_numbers(np.asarray(middle) - low), "width": 0, "color": self.look["color"],
-                }  # fmt: skip
-        return (
-            [band_trace(subplot, self.name, self.x, *self.around, self.look["color"]), made] if self.around else [made]
-        )
-
 
 @dataclass(frozen=True)
 class Subplot:
@@ -196,8 +131,7 @@ class Subplot:
         if self.level is not None:
             axes.axhline(self.level, color=QUIET, linewidth=1)
         for mark in self.marks:
-            if mark.drawn:
-                mark.draw(axes)
+            mark.draw(axes)
         self.x.draw(axes, "x")
         self.y.draw(axes, "y")
         if self.legend == "above":
@@ -210,11 +144,10 @@ class Subplot:
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure: its subplots, their height (``inches`` if drawn, ``pixels`` if interactive), and shared axes."""
+    """A figure: its subplots, their height in inches, and shared axes."""
 
     subplots: Sequence[Subplot]
     inches: float = PANEL[1]
-    pixels: int = 290
     share: str = ""
 
     def draw(self) -> Figure:
@@ -224,32 +157,6 @@ class Plot:
             for axes, each in zip(all_axes, self.subplots, strict=True):
                 each.draw(axes)
         return figure
-
-    def interactive(self, caption: str) -> Interactive:
-        """Return the figure for plotly. The legend lists the first drawn mark of each name."""
-        marks = [(number, mark) for number, each in enumerate(self.subplots) for mark in each.marks]
-        first = {mark.name: (number, mark) for number, mark in reversed(marks) if mark.name and mark.drawn}
-        traces = [
-            trace
-            for number, mark in marks
-            for trace in mark.traces(
-                number, listed=first.get(mark.name, (-1, None))[0] == number and first[mark.name][1] is mark
-            )
-        ]
-        levels = [
-            {
-                "type": "line",
-                "xref": f"x{axis_suffix(number)} domain",
-                "yref": f"y{axis_suffix(number)}",
-                "x0": 0,
-                "x1": 1,
-            }
-            | {"y0": each.level, "y1": each.level, "line": {"color": QUIET, "width": 1}}
-            for number, each in enumerate(self.subplots)
-            if each.level is not None
-        ]
-        axes = [SubplotSpec(each.title, each.x.spec(), each.y.spec()) for each in self.subplots]
-        return interactive(caption, traces, axes, height=self.pixels, shapes=levels, legend=bool(first))
 
 
 def score_scale(title: str) -> PlotAxis:

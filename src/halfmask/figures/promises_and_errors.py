@@ -10,7 +10,6 @@ from halfmask.menus.menu import NONE_ID, Menu, MenuSetting
 from halfmask.menus.question import Question, whole_day_of
 from halfmask.profiles.profile import Profile
 
-COIN = 50
 SMALLEST = 0.01
 """Errors below this, in %, are drawn as this."""
 

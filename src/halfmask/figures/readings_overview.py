@@ -1,13 +1,11 @@
 """An overview of the data: the sizes of readings, and the totals over time."""
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from halfmask.figures.interactive import Interactive
 from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot
 from halfmask.figures.style import PALETTE
 from halfmask.figures.wording import in_unit, summed
@@ -16,7 +14,6 @@ from halfmask.profiles.show import ProfilePicture
 DATES = 4
 DECADES = 6
 LONG = 400
-MOST_PERIODS = 2000
 DRAWABLE = 1e300  # an axis must still reach beyond it
 
 
@@ -29,28 +26,25 @@ def readings_plot(data: ProfilePicture) -> Plot:
     ends = (math.floor(places[0]), math.ceil(places[-1])) if len(places) and not data.mean else None
     width = (float(np.diff(data.sizes[:2]).sum()) or 1.0) if data.mean else math.log10(2) / 4  # quarters of an octave
     sizes = Mark(
-        "", places, data.shares * 100, {"color": PALETTE[0]}, "around %{customdata}: %{y:.2f} % of readings",
-        [f"{each:.3g}" for each in data.sizes], shape="bars", size=width,
+        "", places, data.shares * 100, {"color": PALETTE[0]}, shape="bars", size=width,
     )  # fmt: skip
     times = data.periods.astype("datetime64[us]").astype("datetime64[s]")
     totals = Mark(
         "", times, np.clip(data.totals, -DRAWABLE, DRAWABLE),
         {"color": PALETTE[1], "linewidth": 1.3 if len(times) < LONG else 0.6},
-        f"%{{x}}<br>{data.of_a_period.lower()} %{{y:,.6g}}",
     )  # fmt: skip
     unit = in_unit("mean of all readings", data.unit) if data.mean else summed("sum of all readings", data.unit)
     size = PlotAxis(in_unit(data.axis, data.unit), ticks=_decades(*ends) if ends else None, limits=ends)
-    # plotly finds dates for its ticks itself
-    time = PlotAxis("", ticks=_dates(times), more={"type": "date", "tickvals": None, "ticktext": None})
+    time = PlotAxis("", ticks=_dates(times))
     return Plot(
         [
             Subplot(data.title, size, PlotAxis("share of readings (%)"), [sizes], legend=""),
             Subplot(
-                f"{data.of_a_period} of each period", time, PlotAxis(unit, more={"tickformat": ".3~s"}), [totals],
+                f"{data.of_a_period} of each period", time, PlotAxis(unit), [totals],
                 legend="",
             ),
         ],
-        inches=2.8, pixels=270,
+        inches=2.8,
     )  # fmt: skip
 
 
@@ -74,11 +68,3 @@ def readings_caption(data: ProfilePicture) -> str:
         "How large readings are, on a logarithmic axis, and the total of each period over time. A total is the plain "
         "sum of all readings of the period: where they are powers, it is no energy."
     )
-
-
-def readings_figure(data: ProfilePicture, caption: str) -> Interactive:
-    """Return the interactive figure; of very many periods, evenly spaced ones are drawn, and the caption says so."""
-    thin = np.unique(np.linspace(0, len(data.periods) - 1, MOST_PERIODS).round().astype(int))
-    if len(thin) < len(data.periods):
-        caption += f" {len(thin):,} of {len(data.periods):,} periods are drawn, evenly spaced."
-    return readings_plot(replace(data, periods=data.periods[thin], totals=data.totals[thin])).interactive(caption)

@@ -1,7 +1,7 @@
-"""The one list of all figures: data, caption, drawing, interactive form and place on the page.
+"""The one list of all figures: data, caption, drawing and place on the page.
 
 To add a figure, write a module with its data, caption and plot, as `halfmask.figures.trade_off` does, and add its
-entry here. The report, its files and the explore page then show it.
+entry here. The report and its files then show it.
 
 `all_drawn` draws them: panels for a page, and files.
 """
@@ -33,7 +33,6 @@ from halfmask.figures import (
     utility_by_users,
     what_money_buys,
 )
-from halfmask.figures.interactive import Interactive
 from halfmask.figures.plot import Plot
 from halfmask.figures.results_folder import ResultsFolder
 from halfmask.figures.style import FORMATS, Figure, inline_svgs, save
@@ -42,8 +41,6 @@ from halfmask.profiles.show import picture_data
 
 Place = Literal["cover", "offer", "menu", "costs", "mixes", "protection", "pay", "data"]
 """Sections of the page, in its order."""
-MORE_ELLIPSES = 16
-"""Ellipses per bin of the interactive figure, which can be looked into."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +48,7 @@ class FigureKind:
     """A kind of figure that a folder may have.
 
     ``data``          the function that returns its data; None if the folder lacks a part
-    ``follows_menu``  whether another menu, other weights or another constraint change it
     ``of_study``      whether it needs the study's samples
-
-    Figures of a card do not follow the menu: the card is of the folder's own menu, and a new audit takes too long.
     """
 
     name: str
@@ -63,8 +57,6 @@ class FigureKind:
     data: Callable[[ResultsFolder], Any]
     caption: Callable[[Any], str]
     draw: Callable[[Any], Figure]
-    interactive: Callable[[Any, str, ResultsFolder], Interactive]
-    follows_menu: bool = False
     of_study: bool = False
 
 
@@ -84,18 +76,6 @@ def drawings(inputs: ResultsFolder) -> Iterator[Drawing]:
         data = kind.data(inputs.whole if kind.of_study else inputs)
         if data is not None:
             yield Drawing(kind.name, kind.title, kind.caption(data), partial(kind.draw, data))
-
-
-def interactive_figures(inputs: ResultsFolder, *, follows_menu: bool | None = None) -> Iterator[Interactive]:
-    """Yield the interactive figures that the folder's parts allow.
-
-    ``follows_menu``: True selects those that follow the menu, False the others, None all.
-    """
-    for kind in FIGURES:
-        if follows_menu is None or kind.follows_menu == follows_menu:
-            data = kind.data(inputs)
-            if data is not None:
-                yield replace(kind.interactive(data, kind.caption(data), inputs), name=kind.name, title=kind.title)
 
 
 def by_place(names: Sequence[str]) -> dict[str, list[tuple[int, str]]]:
@@ -129,128 +109,104 @@ def _drawn(plot: Callable[[Any], Plot], data: Any) -> Figure:
     return plot(data).draw()
 
 
-def _both(
-    plot: Callable[[Any], Plot],
-) -> tuple[Callable[[Any], Figure], Callable[[Any, str, ResultsFolder], Interactive]]:
-    """Return the functions that draw a declared plot and that make it interactive."""
-    return partial(_drawn, plot), lambda data, caption, _: plot(data).interactive(caption)
-
-
-def _algorithm_twin(data: algorithm.Algorithm, caption: str, inputs: ResultsFolder) -> Interactive:
-    """Return the interactive figure, which has more ellipses; the caption says how many."""
-    if inputs.samples and inputs.menu:
-        data = algorithm.algorithm_data(inputs.samples, inputs.menu, MORE_ELLIPSES)
-        caption = algorithm.algorithm_caption(data)
-    return algorithm.algorithm_figure(data, caption)
-
-
-def _trajectories_twin(data: trajectories.Trajectories, caption: str, inputs: ResultsFolder) -> Interactive:
-    """Return the interactive figure, which also has single settings; the caption says how many."""
-    clouds = trajectories.cloud_data(inputs.samples) if inputs.samples else {}
-    if clouds:
-        drawn, of = sum(len(each.settings) for each in clouds.values()), sum(each.of for each in clouds.values())
-        caption += f" Points over the first panel are single settings at their medians: {drawn:,} of {of:,} are drawn."
-    return trajectories.trajectory_plot(data, clouds, inputs.menu).interactive(caption)
+def _plotted(plot: Callable[[Any], Plot]) -> Callable[[Any], Figure]:
+    """Return the function that draws a declared plot."""
+    return partial(_drawn, plot)
 
 
 FIGURES = (
     FigureKind(
         "levels", "What each level promises, and what it costs", "cover",
         lambda inputs: promises_and_errors.promises_and_errors_data(inputs.offer, inputs.profile),
-        promises_and_errors.promises_and_errors_caption, *_both(promises_and_errors.promises_and_errors_plot),
+        promises_and_errors.promises_and_errors_caption, _plotted(promises_and_errors.promises_and_errors_plot),
     ),
     FigureKind(
         "offer", "The offer beside the paper's menu", "menu",
         _of(offer_beside_paper.offer_data, "offer", "menu"),
-        offer_beside_paper.offer_caption, *_both(offer_beside_paper.offer_plot), follows_menu=True,
+        offer_beside_paper.offer_caption, _plotted(offer_beside_paper.offer_plot),
     ),
     FigureKind(
         "algorithm", "How the menu is chosen", "menu",
         _of(algorithm.algorithm_data, "samples", "menu"),
-        algorithm.algorithm_caption, algorithm.draw_algorithm, _algorithm_twin, follows_menu=True, of_study=True,
+        algorithm.algorithm_caption, algorithm.draw_algorithm, of_study=True,
     ),
     FigureKind(
         "users", "More users, better totals", "menu",
         _of(utility_by_users.users_data, "of_menu"),
-        utility_by_users.users_caption, partial(_drawn, utility_by_users.users_plot),
-        lambda data, caption, inputs: utility_by_users.users_plot(data, inputs.menu).interactive(caption),
-        follows_menu=True, of_study=True,
+        utility_by_users.users_caption, _plotted(utility_by_users.users_plot),
     ),
     FigureKind(
         "trajectories", "What privacy costs", "costs",
         lambda inputs: trajectories.trajectory_data(inputs.samples, inputs.of_menu) if inputs.samples else None,
-        trajectories.trajectory_caption, partial(_drawn, trajectories.trajectory_plot), _trajectories_twin,
-        follows_menu=True, of_study=True,
+        trajectories.trajectory_caption, partial(_drawn, trajectories.trajectory_plot), of_study=True,
     ),
     FigureKind(
         "noise", "Mechanisms at equal noise", "costs",
         lambda inputs: (equal_noise.noise_data(inputs.samples, unit=inputs.unit) or None) if inputs.samples else None,
-        equal_noise.noise_caption, *_both(equal_noise.noise_plot), follows_menu=True, of_study=True,
+        equal_noise.noise_caption, _plotted(equal_noise.noise_plot), of_study=True,
     ),
     FigureKind(
         "cdfs", "Errors by mechanism", "costs",
         _of(error_distributions.cdf_data, "samples"),
-        error_distributions.cdf_caption, *_both(error_distributions.cdf_plot), of_study=True,
+        error_distributions.cdf_caption, _plotted(error_distributions.cdf_plot), of_study=True,
     ),
     FigureKind(
         "mixes", "When everyone chooses freely", "mixes",
         _filled(_of(heatmaps.heatmap_data, "mix", "menu"), "shares"),
         heatmaps.heatmap_caption, heatmaps.draw_heatmaps,
-        lambda data, caption, _: heatmaps.heatmap_figure(data, caption), follows_menu=True,
     ),
     FigureKind(
         "protection", "Score and attacks", "protection",
         _filled(_of(score_and_attacks.protection_data, "card"), "ids"),
-        score_and_attacks.protection_caption, *_both(score_and_attacks.protection_plot),
+        score_and_attacks.protection_caption, _plotted(score_and_attacks.protection_plot),
     ),
     FigureKind(
         "guarantees", "What is guaranteed", "protection",
         _filled(_of(guarantee_curves.guarantee_data, "card", "unit"), "one"),
-        guarantee_curves.guarantee_caption, *_both(guarantee_curves.guarantee_plot),
+        guarantee_curves.guarantee_caption, _plotted(guarantee_curves.guarantee_plot),
     ),
     FigureKind(
         "trade-off", "How an attacker errs", "protection",
         _of(trade_off.trade_off_data, "card", "unit"),
-        trade_off.trade_off_caption, *_both(trade_off.trade_off_plot),
+        trade_off.trade_off_caption, _plotted(trade_off.trade_off_plot),
     ),
     FigureKind(
         "equal-readings", "One secret, told many times", "protection",
         _of(equal_readings.equal_readings_data, "card", "unit"),
-        equal_readings.equal_readings_caption, *_both(equal_readings.equal_readings_plot),
+        equal_readings.equal_readings_caption, _plotted(equal_readings.equal_readings_plot),
     ),
     FigureKind(
         "lasting", "How long the offer's promises last", "offer",
         lambda inputs: lasting_promises.lasting_data(inputs.offer, reports_a_day(inputs.profile))
         if inputs.profile else None,
-        lasting_promises.lasting_caption, *_both(lasting_promises.lasting_plot),
+        lasting_promises.lasting_caption, _plotted(lasting_promises.lasting_plot),
     ),
     FigureKind(
         "limit", "How good noise can be", "protection",
         lambda inputs: inputs.card and inputs.menu
         and limit_of_noise.limit_data(inputs.card, inputs.menu, inputs.samples, inputs.unit),
-        limit_of_noise.limit_caption, *_both(limit_of_noise.limit_plot), of_study=True,
+        limit_of_noise.limit_caption, _plotted(limit_of_noise.limit_plot), of_study=True,
     ),
     FigureKind(
         "pay", "What money buys", "pay",
         _of(what_money_buys.pay_data, "schedule"),
-        what_money_buys.pay_caption, *_both(what_money_buys.pay_plot),
+        what_money_buys.pay_caption, _plotted(what_money_buys.pay_plot),
     ),
     FigureKind(
         "equal-utility", "More producers against less noise", "pay",
         _of(equal_utility.equal_data, "schedule"),
-        equal_utility.equal_caption, *_both(equal_utility.equal_plot),
+        equal_utility.equal_caption, _plotted(equal_utility.equal_plot),
     ),
     FigureKind(
         "simulated", "A population, day by day", "pay",
         lambda inputs: inputs.days,
-        simulated_days.simulated_caption, *_both(simulated_days.simulated_plot),
+        simulated_days.simulated_caption, _plotted(simulated_days.simulated_plot),
     ),
     FigureKind(
         "readings", "The readings", "data",
         lambda inputs: replace(picture_data(inputs.profile), unit=inputs.unit)
         if inputs.profile and inputs.profile.readings else None,
-        readings_overview.readings_caption, partial(_drawn, readings_overview.readings_plot),
-        lambda data, caption, _: readings_overview.readings_figure(data, caption),
+        readings_overview.readings_caption, _plotted(readings_overview.readings_plot),
     ),
 )  # fmt: skip
 """In the order of the report."""

@@ -88,10 +88,9 @@ def protection_plot(data: ProtectionMeasures) -> Plot:
         marks.append(Mark("", [min(span), max(span)], [row, row], {"color": QUIET, "alpha": 0.6}, label=""))
     for order, (name, (marker, words)) in enumerate(MEASURES.items()):
         held = [(value, row) for row, value in enumerate(data.measures[name]) if value is not None]
-        told, hover = [data.ids[row] for _, row in held], f"<b>%{{customdata}}</b><br>{words}: %{{x:.2f}}"
         x, y = [value for value, _ in held], [row for _, row in held]
-        marks.append(Mark(words, x, y, line_style(order), hover, told, shape="points", marker=marker, size=8))
+        marks.append(Mark(words, x, y, line_style(order), shape="points", marker=marker, size=8))
     count = len(data.ids)
     rows = PlotAxis("setting", limits=(-0.6, count - 0.4), ticks=dict(enumerate(data.ids)))
     shown = Subplot("", score_scale("0: nothing hidden, 1: nothing learned"), rows, marks, columns=1)
-    return Plot([shown], inches=1.8 + 0.42 * count, pixels=60 + 44 * count)
+    return Plot([shown], inches=1.8 + 0.42 * count)

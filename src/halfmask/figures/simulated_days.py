@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from halfmask.errors import FileFormatError
-from halfmask.figures.interactive import plain_numbers
 from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot, score_scale
 from halfmask.figures.style import QUIET, line_style
 
@@ -85,21 +84,17 @@ def simulated_caption(data: SimulatedDays) -> str:
 def simulated_plot(data: SimulatedDays) -> Plot:
     """Return four subplots: scores, cost, producers by setting, and the published total with the truth."""
     scores = [
-        Mark(name, data.day, values, line_style(order), f"day %{{x}}: {name} %{{y:.3f}}")
+        Mark(name, data.day, values, line_style(order))
         for order, (name, values) in enumerate((("utility", data.utility), ("privacy", data.privacy)))
     ]
     taken = [
-        Mark(
-            f"setting {id}", data.day, values, line_style(order), f"day %{{x}}: %{{y:,}} producers take {id}", label=id
-        )
+        Mark(f"setting {id}", data.day, values, line_style(order), label=id)
         for order, (id, values) in enumerate(data.producers.items())
     ]
-    cost = Mark("cost", data.day, data.cost, {"color": QUIET}, "day %{x}: %{y:,}", shape="both")
-    low, high, off = data.off["low"], data.off["high"], "day %{x}: %{y:.2f} % off the truth"
-    told = f"{off}, the interval from %{{customdata[0]:.2f}} to %{{customdata[1]:.2f}}"
+    cost = Mark("cost", data.day, data.cost, {"color": QUIET}, shape="both")
+    low, high = data.off["low"], data.off["high"]
     total = Mark(
-        "published", data.day, data.off["estimate"], line_style(0), told,
-        list(zip(plain_numbers(low), plain_numbers(high), strict=True)),
+        "published", data.day, data.off["estimate"], line_style(0),
         shape="points", size=4, reach_y=(low, high),
     )  # fmt: skip
     day, none = PlotAxis("day", whole=True), (0, None)
@@ -110,6 +105,5 @@ def simulated_plot(data: SimulatedDays) -> Plot:
             Subplot("Who takes which setting", day, PlotAxis("producers", limits=none), taken, columns=4),
             Subplot("Published total and its interval", day, PlotAxis("off the truth, %"), [total], 0.0, legend=""),
         ],
-        pixels=260,
         share="x",
     )

@@ -3,7 +3,7 @@
 It also has the samples of the menu's own settings, and Table 1 of the paper.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -98,15 +98,6 @@ def samples_of(study: Study, menu: Menu | None = None) -> Samples:
     scores = dict(study.scores)
     q, u = scores["privacy_median"], scores["utility_median"]
     return Samples(*held, np.isfinite(q), q[:, None], u[:, None], scores, scale, about)
-
-
-def rescored(samples: Samples, menu: Menu) -> Samples:
-    """Return the samples scored with a menu's normalisers, weights and constraint; a summary keeps its scores."""
-    scale = scale_of(samples.metrics, menu)
-    if not samples.sized:
-        return replace(samples, scale=scale)
-    kept, q, u, scores = _scored(samples.metrics, scale)
-    return replace(samples, kept=kept, privacy=q, utility=u, scores=scores, scale=scale)
 
 
 def _scored(

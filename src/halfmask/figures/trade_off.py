@@ -59,9 +59,8 @@ def trade_off_caption(data: TradeOff) -> str:
 
 def trade_off_plot(data: TradeOff) -> Plot:
     """Return two subplots: for one report, and for a day of reports."""
-    told = "<b>{}</b><br>%{{customdata[0]}} % false alarms: at least %{{customdata[1]}} % missed"
-    grey, hover = {"color": QUIET}, "an attacker who learns nothing"
-    nothing = Mark("nothing learned", [0, 100], [100, 0], grey, hover, label="")
+    grey = {"color": QUIET}
+    nothing = Mark("nothing learned", [0, 100], [100, 0], grey, label="")
     x = PlotAxis("false alarms, %", limits=(-2, 102))
     y = PlotAxis("changes missed, at least, %", limits=(-2, 102))
     alarms = 100 * data.alarms
@@ -71,8 +70,7 @@ def trade_off_plot(data: TradeOff) -> Plot:
                 title, x, y,
                 [nothing] + [
                     Mark(
-                        id, alarms, 100 * missed, line_style(order), told.format(id),
-                        [[at_least(a), at_least(m)] for a, m in zip(alarms, 100 * missed, strict=True)],
+                        id, alarms, 100 * missed, line_style(order),
                     )
                     for order, (id, missed) in enumerate(curves.items())
                 ],

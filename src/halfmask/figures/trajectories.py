@@ -7,18 +7,15 @@ import numpy as np
 import numpy.typing as npt
 
 from halfmask.arrays import FloatArray, IntArray
-from halfmask.figures.interactive import Spec, faint, plain_numbers
 from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot, score_scale
 from halfmask.figures.study_samples import MenuSamples, Samples
 from halfmask.figures.style import MENU_LOOK, mechanism_looks
-from halfmask.menus.menu import Menu
 
 STEP = 0.01
 RARE = 0.001
 NEAR = 0.04
 EDGE = 0.3
 """How near to either end of the axis a label has too little room."""
-MOST_POINTS = 1200
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,36 +49,6 @@ class MenuBand:
     ids: list[str]
     band: Band
     spread: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class Cloud:
-    """Some of the settings that keep the constraint, with median privacy and utility; ``of`` is the number of all."""
-
-    settings: list[str]
-    privacy: FloatArray
-    utility: FloatArray
-    of: int
-
-
-def cloud_data(samples: Samples, most: int = MOST_POINTS) -> dict[str, Cloud]:
-    """Return by mechanism at most ``most`` settings in all, evenly spaced by rank of privacy, ends included.
-
-    A mechanism has points in proportion to the square root of its number of settings, so that one with few can still be
-    seen next to one with a million.
-    """
-    names = samples.names()
-    rows = {name: np.flatnonzero(samples.kept & (samples.mechanisms == name)) for name in names}
-    rows = {name: found for name, found in rows.items() if len(found)}
-    roots = {name: np.sqrt(len(found)) for name, found in rows.items()}
-    return {name: _cloud(samples, found, int(most * roots[name] / sum(roots.values()))) for name, found in rows.items()}
-
-
-def _cloud(samples: Samples, rows: IntArray, most: int) -> Cloud:
-    q, u = samples.scores["privacy_median"], samples.scores["utility_median"]
-    ranked = rows[np.argsort(q[rows], kind="stable")]
-    drawn = ranked[np.unique(np.linspace(0, len(ranked) - 1, max(min(most, len(ranked)), 1)).round().astype(int))]
-    return Cloud([samples.settings[row] for row in drawn], q[drawn], u[drawn], len(rows))
 
 
 def trajectory_data(samples: Samples, menu: MenuSamples | None) -> Trajectories:
@@ -163,17 +130,13 @@ def _last(menu: MenuBand) -> tuple[str, float, float]:
     return menu.ids[-1], float(menu.band.low[-1]), float(menu.band.high[-1])
 
 
-def trajectory_plot(data: Trajectories, clouds: dict[str, Cloud] | None = None, menu: Menu | None = None) -> Plot:
-    """Return the plot of mechanisms and menu, for all sizes and for the large ones.
-
-    Single settings are only in the first subplot of the interactive figure.
-    """
-    settings = {each.id: str(each.setting) for each in menu.settings} if menu else {}
+def trajectory_plot(data: Trajectories) -> Plot:
+    """Return the plot of mechanisms and menu, for all sizes and for the large ones."""
     shown = [
-        ("By mechanism, all sizes", _mechanism_marks(data.mechanisms, clouds or {})),
-        ("The menu, all sizes", _menu_marks(data.menu, settings)),
-        (f"By mechanism, {data.large}", _mechanism_marks(data.large_mechanisms, {})),
-        (f"The menu, {data.large}", _menu_marks(data.large_menu, settings)),
+        ("By mechanism, all sizes", _mechanism_marks(data.mechanisms)),
+        ("The menu, all sizes", _menu_marks(data.menu)),
+        (f"By mechanism, {data.large}", _mechanism_marks(data.large_mechanisms)),
+        (f"The menu, {data.large}", _menu_marks(data.large_menu)),
     ]
     found = [marks for _, marks in shown if marks]
     low = min((float(np.min(mark.around[0])) for marks in found for mark in marks if mark.around), default=0.0)
@@ -184,47 +147,25 @@ def trajectory_plot(data: Trajectories, clouds: dict[str, Cloud] | None = None, 
             for title, marks in shown
             if marks
         ],
-        pixels=280,
         share="xy",
     )
 
 
-def _mechanism_marks(bands: dict[str, Band], clouds: dict[str, Cloud]) -> list[Mark]:
-    """Return the marks of mechanisms; single settings are drawn first, so that they do not hide the lines."""
-    styles, hover = (
-        mechanism_looks(list(bands)),
-        "<b>%{customdata}</b><br>median privacy %{x:.3f}<br>median utility %{y:.3f}",
-    )
-    found = []
-    for name, each in clouds.items():
-        look = {"color": faint(styles[name]["color"], 0.45)}
-        mark = Mark(name, each.privacy, each.utility, look, hover, each.settings, shape="points", size=2.7, drawn=False)
-        found.append(mark)
-    return [*found, *(_band_mark(name, each, styles[name], name) for name, each in bands.items())]
+def _mechanism_marks(bands: dict[str, Band]) -> list[Mark]:
+    """Return a median line with the band around it for each mechanism."""
+    styles = mechanism_looks(list(bands))
+    return [Mark(name, at.at, at.median, styles[name], around=(at.low, at.high)) for name, at in bands.items()]
 
 
-def _band_mark(name: str, found: Band, look: Spec, words: str) -> Mark:
-    """Return a median line with the band around it."""
-    hover = f"{words} at privacy %{{x:.2f}}<br>median utility %{{y:.3f}}<br>from %{{customdata[0]:.3f}} to "
-    told, ends = list(zip(plain_numbers(found.low), plain_numbers(found.high), strict=True)), (found.low, found.high)
-    return Mark(name, found.at, found.median, look, hover + "%{customdata[1]:.3f}", told, around=ends)
-
-
-def _menu_marks(found: MenuBand | None, settings: dict[str, str]) -> list[Mark]:
+def _menu_marks(found: MenuBand | None) -> list[Mark]:
     """Return the band through the menu's settings, each with its letter and its ranges of privacy and utility."""
     if found is None:
         return []
     at = found.band
-    hover = (
-        "<b>%{customdata[0]}</b>, %{customdata[1]}<br>privacy %{x:.3f}, from %{customdata[2]:.3f} to "
-        "%{customdata[3]:.3f}<br>utility %{y:.3f}, from %{customdata[4]:.3f} to %{customdata[5]:.3f}"
-    )
     ends, spread = (at.low, at.high), (found.spread[0], found.spread[1])
-    ranges = np.stack([*spread, *ends], axis=1)
-    told = [[name, settings.get(name, ""), *plain_numbers(row)] for name, row in zip(found.ids, ranges, strict=True)]
     texts = one_label_each(found.ids, at.at, at.median)
     mark = Mark(
-        "menu", at.at, at.median, MENU_LOOK, hover, told, shape="both", size=6, around=ends, reach_x=spread,
+        "menu", at.at, at.median, MENU_LOOK, shape="both", size=6, around=ends, reach_x=spread,
         reach_y=ends, texts=texts, sides=_sides(texts, at.at),
     )  # fmt: skip
     return [mark]

@@ -1,12 +1,9 @@
 """Utility of each setting of the menu against the number of users."""
 
-from halfmask.figures.interactive import plain_numbers
 from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot
 from halfmask.figures.study_samples import MenuSamples
 from halfmask.figures.style import line_style
 from halfmask.figures.trajectories import Band, band_at
-from halfmask.menus.menu import Menu
-from halfmask.menus.menu_scale import score_words
 
 
 def users_data(menu: MenuSamples) -> dict[str, Band] | None:
@@ -31,22 +28,13 @@ def users_caption(data: dict[str, Band]) -> str:
     )
 
 
-def users_plot(data: dict[str, Band], menu: Menu | None = None) -> Plot:
+def users_plot(data: dict[str, Band]) -> Plot:
     """Return one subplot: the more people share, the better totals are."""
     marks = []
     for order, (name, found) in enumerate(data.items()):
-        about = ""
-        if menu:
-            score = score_words(menu[name].privacy.median, known=menu[name].outside)
-            about = f", {menu[name].setting}, privacy {score}"
-        hover = f"<b>{name}</b>{about}<br>%{{x:,}} users: utility %{{y:.3f}}<br>from %{{customdata[0]:.3f}} to "
-        told, ends = (
-            list(zip(plain_numbers(found.low), plain_numbers(found.high), strict=True)),
-            (found.low, found.high),
-        )
         mark = Mark(
-            name, found.at, found.median, line_style(order), hover + "%{customdata[1]:.3f}", told, shape="both", size=4,
-            around=ends,
+            name, found.at, found.median, line_style(order), shape="both", size=4,
+            around=(found.low, found.high),
         )  # fmt: skip
         marks.append(mark)
     ticks: dict[float, str] = {}
@@ -54,4 +42,4 @@ def users_plot(data: dict[str, Band], menu: Menu | None = None) -> Plot:
         if not ticks or size >= 1.6 * max(ticks):
             ticks[size] = f"{size:,.0f}"
     x = PlotAxis("number of users", log=True, ticks=ticks)
-    return Plot([Subplot("", x, PlotAxis("utility"), marks, columns=4)], inches=3.6, pixels=330)
+    return Plot([Subplot("", x, PlotAxis("utility"), marks, columns=4)], inches=3.6)

@@ -56,20 +56,18 @@ def pay_caption(data: Pay) -> str:
 def pay_plot(data: Pay) -> Plot:
     """Return two subplots: the error of the total; utility and participation."""
 
-    def marks(name: str, order: int, scale: int, unit: str) -> list[Mark]:
-        hover = f"budget %{{x:,.6g}}<br>{name} %{{y:.3g}}{unit}"
+    def marks(name: str, order: int, scale: int) -> list[Mark]:
         bought, own = [scale * each for each in data.bought[name]], [scale * data.honest[name]]
-        dot = Mark("honest rewards", [data.cost], own, MENU_LOOK, hover, shape="points", size=6, label="")
-        return [Mark(name, data.budget, bought, line_style(order), hover), dot]
+        dot = Mark("honest rewards", [data.cost], own, MENU_LOOK, shape="points", size=6, label="")
+        return [Mark(name, data.budget, bought, line_style(order)), dot]
 
-    budget = PlotAxis("budget per period", more={"tickformat": ",.6~g"})
+    budget = PlotAxis("budget per period")
     within, parts = PlotAxis("total within, %", limits=(0, None)), score_scale("0 to 1")
-    shares = [*marks(UTILITY, 0, 1, ""), *marks(TAKING_PART, 1, 1, "")]
+    shares = [*marks(UTILITY, 0, 1), *marks(TAKING_PART, 1, 1)]
     return Plot(
         [
-            Subplot("How close totals are", budget, within, marks(WITHIN, 0, 100, " %"), legend=""),
+            Subplot("How close totals are", budget, within, marks(WITHIN, 0, 100), legend=""),
             Subplot("Utility, and who takes part", budget, parts, shares),
         ],
-        pixels=280,
         share="x",
     )
