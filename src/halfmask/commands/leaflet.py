@@ -10,7 +10,6 @@ from halfmask.commands._options import AnyMenu, AnyPath, Numbers, command
 from halfmask.commands._printing import note
 from halfmask.commands._shared_options import Writes, menu_of
 from halfmask.errors import OptionError
-from halfmask.figures.wording import in_a_list
 
 if TYPE_CHECKING:
     from halfmask.menus.menu import Menu
@@ -125,6 +124,8 @@ def _offered(path: "AnyPath", menu: "Menu") -> dict[str, Any]:
 
 def main(options: Leaflet) -> None:
     """Write one offline page for households: the choice, what each level promises and pays, and what it reveals."""
+    from halfmask.figures.wording import in_a_list
+
     from_campaign = ("purpose", "keeps") if options.campaign else ()
     unknown = [name for name in QUESTIONS if not getattr(options, name) and name not in from_campaign]
     if unknown and sys.stdin.isatty():

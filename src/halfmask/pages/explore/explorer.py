@@ -31,7 +31,7 @@ from halfmask.pages.page_numbers import epsilon as epsilon_text
 from halfmask.pages.page_numbers import percent
 from halfmask.pages.shown_day import example_day, seen_of
 from halfmask.profiles.profile import Profile
-from halfmask.profiles.totals import released
+from halfmask.profiles.totals import released, total_profile
 from halfmask.protection.evidence import population_of
 from halfmask_device.decimals import number_text
 from halfmask_device.setting import READING, SPLIT, TOTAL, suffix
@@ -52,7 +52,10 @@ class Explorer:
             raise SourceError(
                 f"{folder} holds no profile: start with '{self.inputs.command('profile')}'", kind="profile"
             )
-        self.profile: Profile = self.inputs.profile
+        totals = (
+            total_profile(self.inputs.profile) if self.inputs.profile.totals is None else self.inputs.profile.totals
+        )
+        self.profile: Profile = replace(self.inputs.profile, totals=totals)  # added up once, for all answers
         self.scaled = bool(self.inputs.samples and self.inputs.samples.about.get("error") == "scaled")
         self.default = Wanted.of(self.profile, self.inputs.offer)
         self._all: dict[str, AllSettings] = {}
@@ -109,6 +112,7 @@ class Explorer:
             "bounds": self._bounds_words(wanted, asked),
         }
 
+    @lru_cache(maxsize=CARDS_KEPT)  # noqa: B019 - one object lives as long as the page
     def levels(self, wanted: Wanted) -> dict[str, PrivacySetting]:
         """Return the levels to offer: the folder's if they were asked for, else from the strongest that has the error.
 
