@@ -21,8 +21,9 @@ KIND = "Privacy and utility report"
 APPENDIX = "appendix"
 ABOUT_APPENDIX = (
     "What follows is for whoever checks the result: the paper's menu and its scores, audits of every setting, the "
-    "data and the method. Settings called paper A and so on are not offered."
+    "data and the method."
 )
+NOT_OFFERED = " Settings called paper A and so on are not offered."
 
 
 def report(folder: str | Path, formats: Sequence[str] = (), spell: Speller = by_name, title: str = "") -> Path:
@@ -48,9 +49,8 @@ def page_of(inputs: ResultsFolder, drawn: Sequence[DrawnFigure], title: str = ""
     """Return the page as text. Its policy forbids the browser to fetch anything."""
     shown = _numbered(drawn)
     first, last = _first(inputs, shown), _appendix(inputs, shown)
-    contents = Section(
-        APPENDIX, "Appendix", joined_markup([paragraph(ABOUT_APPENDIX), macro("contents", [*map(vars, last)])])
-    )
+    about = paragraph(ABOUT_APPENDIX + (NOT_OFFERED if inputs.offer else ""))
+    contents = Section(APPENDIX, "Appendix", joined_markup([about, macro("contents", [*map(vars, last)])]))
     return render(
         "report.html",
         name=title or inputs.name,

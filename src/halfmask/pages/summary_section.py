@@ -68,6 +68,8 @@ def summary_section(inputs: ResultsFolder) -> Markup:
     findings = [*_search(inputs), *_ends(inputs), *_mixes(inputs)]
     if findings:
         told.append(bullets(findings))
+    if inputs.offer:
+        told.append(scores_table(inputs.offer))
     if (inputs.folder / "leaflet.html").exists():
         told.append(Markup('<p>What households are told of the offer: <a href="leaflet.html">leaflet.html</a>.</p>'))
     return joined_markup(told)
@@ -173,7 +175,6 @@ def menu_section(inputs: ResultsFolder) -> Markup:
             rows,
         ),
         _plain(inputs),
-        scores_table(inputs.offer) if inputs.offer else "",
     ]
     return joined_markup([*told, macro("notes", empty_bins(menu))])
 

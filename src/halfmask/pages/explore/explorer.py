@@ -52,10 +52,9 @@ class Explorer:
             raise SourceError(
                 f"{folder} holds no profile: start with '{self.inputs.command('profile')}'", kind="profile"
             )
-        totals = (
-            total_profile(self.inputs.profile) if self.inputs.profile.totals is None else self.inputs.profile.totals
-        )
-        self.profile: Profile = replace(self.inputs.profile, totals=totals)  # added up once, for all answers
+        self.profile: Profile = self.inputs.profile
+        if self.profile.totals is None and not self.profile.buckets:  # added up once, for all answers
+            self.profile = replace(self.profile, totals=total_profile(self.profile))
         self.scaled = bool(self.inputs.samples and self.inputs.samples.about.get("error") == "scaled")
         self.default = Wanted.of(self.profile, self.inputs.offer)
         self._all: dict[str, AllSettings] = {}
