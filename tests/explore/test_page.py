@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from halfmask.menus.menu import Menu
 from halfmask.pages.explore.explore_server import ExploreServer
-from tests.browser import LOOKS, accessible, within
+from tests.browser import LOOKS, PATIENCE, accessible, within
 from tests.explore.conftest import Opened, opened, serving
 
 DRAWN = "#scatter[data-drawn]"
@@ -172,7 +172,7 @@ def test_the_offer_is_saved_as_the_command_makes_it(page: Page, tmp_path: Path) 
     points(page)
     page.get_by_text("As a command").click()
     command = page.locator("#command").inner_text()
-    with page.expect_download() as saving:
+    with page.expect_download(timeout=3 * PATIENCE) as saving:  # a whole offer is made
         page.get_by_role("button", name="Save offer.json").click()
     saving.value.save_as(tmp_path / "offer.json")
     menu = Menu.read(tmp_path / "offer.json")

@@ -27,6 +27,7 @@ from tests.browser import LOOKS, PATIENCE, accessible, launched
 from tests.commands.program import error_of, refused
 from tests.commands.program import halfmask as program
 from tests.menus.cases import QUESTION, street, studied
+from tests.menus.test_promised_levels import of_totals
 
 TEXTS = json.loads(resources.files("halfmask.pages").joinpath("leaflet_texts.json").read_text(encoding="utf-8"))
 
@@ -134,7 +135,7 @@ def test_recognition_stands_beside_that_without_blur() -> None:
 def totals() -> Menu:
     """An offer of totals with a split level beside."""
     asked = question_of("whole-day", "total", street().profile)
-    return offer(street().profile, studied("@total"), question=asked, epsilons=[8, 4], split=1.0).menu
+    return offer(street().profile, of_totals(), question=asked, epsilons=[8, 4], split=1.0).menu
 
 
 @pytest.mark.parametrize("language", ["en", "de"])

@@ -133,7 +133,7 @@ FIGURES = (
     FigureKind(
         "users", "More users, better totals", "menu",
         _of(utility_by_users.users_data, "of_menu"),
-        utility_by_users.users_caption, _plotted(utility_by_users.users_plot),
+        utility_by_users.users_caption, _plotted(utility_by_users.users_plot), of_study=True,
     ),
     FigureKind(
         "trajectories", "What privacy costs", "costs",
