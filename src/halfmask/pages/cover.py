@@ -9,22 +9,17 @@ from halfmask.figures.wording import in_a_list
 from halfmask.menus.menu import Menu, MenuSetting
 from halfmask.menus.question import whole_day_of
 from halfmask.pages.page_numbers import percent
-from halfmask.pages.page_parts import Markup, element, joined_markup, macro, paragraph
+from halfmask.pages.page_parts import Markup, element, joined_markup, paragraph
 from halfmask.pages.recommendation import Advice, briefly_instead, level_advice, of_a_day
 from halfmask.profiles.quality import quality
 from halfmask_device.decimals import upwards
 
 
 def cover(inputs: ResultsFolder, picture: Sequence[Markup]) -> Markup:
-    """Return the cover; without an offer, a line that says so and the command that makes one."""
+    """Return the cover; without an offer, a line that says so."""
     menu = inputs.offer
     if menu is None:
-        return joined_markup(
-            [
-                paragraph("The folder holds no offer: there is nothing here to sign.", "absent"),
-                macro("absent", "offer", inputs.command("offer")),
-            ]
-        )
+        return paragraph("The folder holds no offer: there is nothing here to sign.", "absent")
     return joined_markup([paragraph(" ".join(_sentences(inputs, menu))), _recommendation(inputs, menu), *picture])
 
 

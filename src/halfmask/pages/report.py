@@ -69,7 +69,8 @@ def _first(inputs: ResultsFolder, shown: dict[str, list[Markup]]) -> list[Sectio
     pay = [Section("pay", TITLES["pay"], joined_markup([pay_section(inputs), *shown["pay"]]))]
     protects = []
     if inputs.offer:
-        audited = "" if inputs.offer_card else macro("absent", "audit of the offer", inputs.command("offer_card"))
+        missing = Markup('<p class="note">The attacks on the offer are run by <code>{}</code></p>')
+        audited = "" if inputs.offer_card else missing.format(inputs.command("offer_card"))
         body = [learned(inputs.offer, inputs.offer_card), audited, *shown["offer"]]
         protects.append(Section("protects", "What it protects", joined_markup(body)))
     return [
