@@ -77,13 +77,15 @@ class Demo(Options):
         """Return the commands of a small campaign with a split level, against two services for two days."""
         at = Path(self.folder) / SPLIT
         offered = at / "offer.json"
+        made_of = {"epsilon": "8", "split": 1.0, "low": 0.0, "high": 100.0, "private": 0}
+        live = simulate.Simulate(
+            panel=panel, menu=offered, producers=60, days=2, budget=0, leaves=0.0, take=3.0, worth=1.0,
+            output=at / "sharing.csv",
+        )  # fmt: skip
         return [
-            ("an offer with a split level", offer.OfferOptions(made, output=offered, epsilon="8", split=1.0, low=0.0, high=100.0, private=0)),
-            ("two days of sharing with two services", simulate.Simulate(
-                panel=panel, menu=offered, producers=60, days=2, budget=0, leaves=0.0, take=3.0, worth=1.0,
-                output=at / "sharing.csv",
-            )),  # most of them join
-        ]  # fmt: skip
+            ("an offer with a split level", offer.OfferOptions(made, output=offered, **made_of)),  # type: ignore[arg-type]
+            ("two days of sharing with two services", live),
+        ]
 
     def steps(self) -> list[tuple[str, Options]]:
         """Return the commands in their order, each with what it does."""
