@@ -213,6 +213,7 @@ def test_two_browsers_from_joining_to_a_booked_reward(browser: Browser, service:
     page.locator("#by-page").check()
     page.locator("#agree").check()
     page.locator("#join-now").click()
+    expect(page.locator("#member")).to_be_visible()
     rows = [f"{midnight(-1) + timedelta(minutes=30 * k):%Y-%m-%d %H:%M},{k % 5}" for k in range(48)]
     (tmp_path / "day.csv").write_text("time,kwh\n" + "\n".join(rows))
     page.set_input_files("#file", tmp_path / "day.csv")

@@ -107,7 +107,7 @@ export class Maker {
   }
   /** Draw each level as producers will see it. */
   async preview(terms, promises) {
-    this.words ??= await Words.load("en");
+    this.words ??= await Words.load();
     const words = this.words.with({ day: terms.release === "total" ? "month" : "day" }), shown = new Preview(terms), readings = example(terms, promises);
     at("preview").hidden = false;
     at("seen-by-producers").replaceChildren(...promises.levels.map((level) => {

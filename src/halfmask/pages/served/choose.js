@@ -60,7 +60,7 @@ async function open(words) {
 }
 
 async function start() {
-  const words = await Words.load("en");
+  const words = await Words.load();
   words.with({ one: words.say("one"), many: words.say("many"), day: words.say("day") }).fill(document);
   const secure = window.isSecureContext;
   at("insecure").hidden = secure;

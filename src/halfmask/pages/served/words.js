@@ -1,9 +1,14 @@
 // The words of a page: one file per language, with {gaps}. `{one}`, `{many}` are the campaign's nouns.
+const LANGUAGES = ["en"];
+
 export class Words {
   constructor(texts, gaps = {}) {
     Object.assign(this, { texts, gaps });
   }
-  static async load(language) {
+  /** The words of the browser's first language that has a file; otherwise the English ones. */
+  static async load() {
+    const language = navigator.languages.map((each) => each.slice(0, 2)).find((each) => LANGUAGES.includes(each)) ?? "en";
+    document.documentElement.lang = language;
     const answer = await fetch(`/pages/${language}.json`);
     return new Words(await answer.json());
   }
