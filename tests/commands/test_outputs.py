@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 import halfmask
-from halfmask.commands.explore import Explore
 from halfmask.commands.profile import ProfileOptions
 from tests.commands.program import error_of
 from tests.commands.program import halfmask as program
@@ -35,7 +34,6 @@ OVER = [
     "payout -o halfmask.db",
     "show m.profile --png m.profile",
     "simulate --panel src.csv --figure src.csv",
-    "explore . -o study.parquet",
 ]
 
 
@@ -74,7 +72,6 @@ def test_what_is_not_read_may_be_written_over(folder: Path) -> None:
         ProfileOptions(str(folder / "readings"), output=folder / "m.profile"),
         ProfileOptions(str(folder), output=folder / "m.profile"),  # a folder of readings may hold their profile
         ProfileOptions(str(folder / "src.csv"), output=folder / "menu.json", unit="menu.json"),
-        Explore(folder, output=folder / "explore.html"),
     ):
         options.check()
 
