@@ -12,6 +12,7 @@ import pytest
 
 from halfmask.commands import names
 from halfmask.commands._app import app
+from tests.browser import LOOKS, accessible, launched
 from tests.service.world import running, sqlite_url
 
 ROOT = Path(__file__).parent.parent
@@ -226,6 +227,7 @@ def site(documents: Path, into: Path) -> subprocess.CompletedProcess[str]:
     """The documents as a site; whatever is doubtful is an error."""
     config = into / "mkdocs.yml"
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").replace("paths: [src]", f"paths: [{ROOT / 'src'}]")
+    text = text.replace("hooks: [scripts/", f"hooks: [{ROOT}/scripts/")
     config.write_text(text.replace("docs_dir: docs", f"docs_dir: {documents}"), encoding="utf-8")
     command = [
         sys.executable,
@@ -249,6 +251,13 @@ def test_the_site_is_built_with_the_python_reference(tmp_path: Path) -> None:
     page = (tmp_path / "site" / "reference" / "index.html").read_text(encoding="utf-8")
     assert all(f"halfmask.commands.{name}.{name}" in page for name in names())
     assert 'src="http' not in page
+    with launched() as browser:
+        for width, scheme in LOOKS:
+            shown = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)  # type: ignore[arg-type]
+            for name in ("index.html", "protection/index.html"):
+                shown.goto((tmp_path / "site" / name).as_uri())
+                accessible(shown)
+            shown.close()
 
 
 @pytest.mark.slow
