@@ -42,7 +42,7 @@ def add_split(call: Call) -> Plain:
     """Take part in a leader's campaign. The same request again gets the same answer."""
     body, options = call.body(), call.service.split
     if not options.public_url:
-        raise unfit("", "this service has no address of its own to state: start it with --public-url")
+        raise unfit("", "this service has no address of its own to state: its operator sets `public_url`")
     terms = _read_terms(body, options.public_url)
     keys = [read_bytes(body.get(name), SEED_BYTES) for name in ("verify_key", "ticket_key")]
     if keys[0] is None or hashlib.sha256(keys[0]).hexdigest() != terms.verify_key_hash:

@@ -46,11 +46,11 @@ class SplitOptions:
     def check(self, split: Mapping[str, Any]) -> None:
         """Refuse a campaign whose helper this service may not ask."""
         if not self.public_url:
-            raise unfit("split", "this service has no address of its own to state: start it with --public-url")
+            raise unfit("split", "this service has no address of its own to state: its operator sets `public_url`")
         if split["helper"] == self.public_url:
             raise unfit("split.helper", "a service cannot be its own helper: two services in one hand are one")
         if split["helper"] not in self.helpers:
-            raise unfit("split.helper", "the operator of this service has not named this helper: serve --helper URL")
+            raise unfit("split.helper", "the operator of this service has not named this helper: add it to `helper`")
 
 
 NO_SPLIT = SplitOptions()
