@@ -66,7 +66,7 @@ class CampaignQueue:
             elif not self._campaign.begins <= when < self._campaign.ends:
                 self._queued.refused["outside_campaign"] += 1
             elif self._every and not aligned(when, self._campaign.time_zone, self._every):
-                self._queued.refused["unaligned"] += 1  # the service would refuse it, so it is not masked
+                self._queued.refused["unaligned"] += 1  # one per slot counts, so the others are not masked
             elif day < self._state.secret.day:
                 self._queued.refused["forgotten"] += 1
             else:

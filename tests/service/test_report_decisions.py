@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from halfmask.service.report_decisions import Post
+from halfmask.service.report_decisions import Post, slot_ranges
 from halfmask.service.request import digest
-from halfmask_device.instants import instant_text
+from halfmask_device.campaign_calendar import Calendar
+from halfmask_device.instants import HOUR, MINUTE, instant_text
 from tests.service.world import CAMPAIGN, World, instant, running, sqlite_url
 
 FIRST, SECOND = "2026-11-15", "2026-11-16"
@@ -85,20 +86,53 @@ def test_reports_come_to_the_same_together_and_one_by_one(tmp_path: Path, terms:
 
 def test_nobody_is_paid_for_more_times_than_the_campaign_takes(world: World) -> None:
     """Half-hours of an Irish winter day, and of one whose clocks go back: 48 and 50, whatever else is sent."""
-    consumer = world.consumer()
-    campaign = world.campaign(consumer, every_minutes=30, begins="2026-10-24T23:00:00Z", least_producers=1)
+    world.clock.set("2026-10-25T00:00:00Z")
+    campaign = world.campaign(world.consumer(), every_minutes=30, begins="2026-10-24T23:00:00Z", least_producers=1)
     producer = world.join(campaign, "N")
-    for first, count in (("2026-11-15T00:00:00Z", 48), ("2026-10-24T23:00:00Z", 50)):
-        world.clock.set("2026-11-16T00:10:00Z")
-        begins = instant(first)
-        times = [instant_text(begins + 600_000_000 * each) for each in range(3 * count)]
-        results = world.report(producer, *((time, 5, "N") for time in (*times, times[1][:-1] + ".5Z")))
-        if count == 48:
-            assert Counter(each.get("code", each["status"]) for each in results) == {"accepted": 48, "unaligned": 97}
-            assert sum(each.get("reward", 0) for each in results) == 48 * 5
-        else:
-            assert Counter(each["code"] for each in results) == {"closed": 50, "unaligned": 101}
-    assert world.report(producer, ("2026-11-15T00:10:00Z", 5, "no"))[0]["code"] == "unknown_setting"
+    for first, count in (("2026-10-24T23:00:00Z", 50), ("2026-11-15T00:00:00Z", 48)):
+        world.clock.set(instant_text(instant(first) + count * 30 * MINUTE + 10 * MINUTE))
+        times = [instant_text(instant(first) + 10 * MINUTE * each) for each in range(3 * count)]
+        sent = [(time, 5, "N") for time in (*times, times[1][:-1] + ".5Z")]
+        results = world.report(producer, *sent)
+        assert Counter(each.get("code", each["status"]) for each in results) == {
+            "accepted": count,
+            "conflict": 2 * count + 1,
+        }
+        assert sum(each.get("reward", 0) for each in results) == count * 5
+        again = world.report(producer, *sent)  # the very same is known, and another of its slot is not
+        assert Counter(each.get("code", each["status"]) for each in again) == {
+            "known": count,
+            "conflict": 2 * count + 1,
+        }
+
+
+def test_the_first_report_of_a_slot_stands(any_world: World) -> None:
+    world = any_world
+    campaign = world.campaign(world.consumer(), every_minutes=30)
+    producer, other = world.join(campaign, "N"), world.join(campaign, "N")
+
+    def sent(who: object, *times: str) -> list[str]:
+        results = world.report(who, *((f"2026-11-16T{time}Z", 5, "N") for time in times))  # type: ignore[arg-type]
+        return [each.get("code", each["status"]) for each in results]
+
+    world.clock.set("2026-11-16T12:00:00Z")
+    assert sent(producer, "10:17:00", "10:29:59.999999", "10:30:00") == ["accepted", "conflict", "accepted"]
+    assert sent(producer, "10:00:00", "10:59:59", "09:59:59.999999", "11:00:00") == ["conflict"] * 2 + ["accepted"] * 2
+    assert sent(producer, "10:17:00", "10:30:00") == ["known"] * 2
+    assert sent(other, "10:00:00", "10:17:00") == ["accepted", "conflict"]
+
+
+@pytest.mark.parametrize("slots", [[0], [0, 1, 2], [0, 2], [3, 1, 2]])
+def test_ranges_of_slots_hold_exactly_their_times(slots: list[int]) -> None:
+    span = Calendar("day", "UTC").span_of(instant("2026-11-16T00:00:00Z"))
+    ranges = slot_ranges({7: [span.begins + slot * HOUR + 5 for slot in slots]}, HOUR, span.begins)
+    times = [span.begins + slot * HOUR + at for slot in range(5) for at in (0, HOUR - 1)]
+    inside = [any(low <= time <= high for _, low, high in ranges) for time in times]
+    assert inside == [slot in slots for slot in range(5) for _ in range(2)]
+
+
+def test_a_slot_must_divide_an_hour(world: World) -> None:
+    consumer = world.consumer()
     for wrong in (0, 7, 90, True, "30", 2.5):
         assert (
             world.refused(422, "POST", "/v1/campaigns", consumer, CAMPAIGN | {"every_minutes": wrong})["field"]

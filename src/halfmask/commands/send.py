@@ -296,7 +296,7 @@ WORDS = {
     "missing": "without a value",
     "torn": "in rows that are not whole",
     "revision": "of a time that was reported with another value",
-    "unaligned": "of times that the campaign does not take",
+    "unaligned": "not of the first instant of a slot, of which the campaign takes one report",
     "forgotten": "of days that are over, whose keys are erased",
     "budget": "beyond the budget",
     "late": "too late for the total of their period, which was reported",

@@ -2,7 +2,7 @@
 
 import secrets
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -13,6 +13,7 @@ from halfmask.service.cells import added_cells, cell_name
 from halfmask.service.refusal import Refusal, forbidden, unauthenticated
 from halfmask.service.split.leader_intake import LeaderIntake
 from halfmask.service.storage.campaign_rows import EntryRow
+from halfmask.service.storage.databases import Range
 from halfmask.service.storage.identity_rows import Identity, Role
 from halfmask.service.storage.report_rows import ReportTuple
 from halfmask.service.storage.sql_store import Transaction
@@ -139,10 +140,12 @@ class _Batch:
         self.schedule = tx.schedule(campaign.key)
         self.keeps = campaign.keeps
         self.begins, self.ends, self.skew = campaign.begins, campaign.ends, campaign.skew
-        self.plausible, self.every = campaign.plausible, campaign.every
+        self.plausible, self.every = campaign.plausible, 0 if campaign.totals else campaign.every
         self.totals, self.calendar = campaign.totals, campaign.calendar
         self.periods: dict[str, _Period] = {}
         self.standing: dict[int, dict[Instant, tuple[Value, str, int]]] = {}
+        self.taken: dict[tuple[int, Instant], Instant] = {}
+        """The time of the report that stands in a slot, by producer and slot, if the campaign has slots."""
         self.split = LeaderIntake.of(tx, campaign)
         self.earned: list[tuple[int, int, str, Instant]] = []
         self.groups: dict[int, str | None] = {}
@@ -161,8 +164,7 @@ class _Batch:
                 if type(period) is _Period:
                     period.asked.setdefault(who.subject, []).append(time)  # type: ignore[arg-type]
         for period in self.periods.values():
-            for producer, stored in self.tx.standing(self.campaign.bucket(period.span), period.asked).items():
-                self.standing.setdefault(producer, {}).update(stored)
+            self._read(period)
         if self.split is not None:
             asked: dict[int, list[Instant]] = {}
             for period in self.periods.values():
@@ -175,6 +177,22 @@ class _Batch:
         self._store()
         return answers
 
+    def _read(self, period: _Period) -> None:
+        """Find what stands at the times that came for a period, or in their slots."""
+        bucket, span = self.campaign.bucket(period.span), period.span
+        if self.every:
+            stored = self.tx.standing_within(bucket, slot_ranges(period.asked, self.every, span.begins))
+        else:
+            stored = self.tx.standing(bucket, period.asked)
+        for producer, reports in stored.items():
+            self.standing.setdefault(producer, {}).update(reports)
+            if self.every:
+                self.taken.update(((producer, self._slot(time, span)), time) for time in reports)
+
+    def _slot(self, time: Instant, span: Span) -> Instant:
+        """Return when the slot of a time begins. Slots are counted from the beginning of the period."""
+        return time - (time - span.begins) % self.every
+
     def _first(self, post: Post) -> Found:
         """Return for each report its period or why it is refused. Usually all are of one period."""
         times = post.times
@@ -182,7 +200,7 @@ class _Batch:
             first, last = min(times), max(times)  # type: ignore[type-var]
             if first >= self.begins and last < self.ends and last <= post.now + self.skew:  # type: ignore[operator]
                 span = self.calendar.span_of(first)  # type: ignore[arg-type]
-                if last < span.ends and not (self.every and any(self._off(time, span) for time in times)):  # type: ignore
+                if last < span.ends:  # type: ignore[operator]
                     return [self._period(span)] * len(times)
         return [self._place(*each, post.now) for each in zip(times, post.steps, post.settings, strict=True)]
 
@@ -200,14 +218,7 @@ class _Batch:
         span = self.calendar.span_of(time)
         if now < span.ends if self.totals else time > now + self.skew:
             return "future"
-        return "unaligned" if self.every and self._off(time, span) else self._period(span)
-
-    def _off(self, time: Instant, span: Span) -> bool:
-        """Return whether the campaign does not take reports of this time.
-
-        If it took reports of any time, a producer could be paid for as many as it likes.
-        """
-        return bool((time - span.begins) % self.every)
+        return self._period(span)
 
     def _period(self, span: Span) -> _Period:
         """Return the state of a period. Its rewards are by the last schedule that began no later than the period."""
@@ -230,10 +241,13 @@ class _Batch:
                 results.append(result("refused", str(period)))
                 continue
             closed = period.closed or post.now >= period.deadline
-            stands, due, (low, high) = own.get(time), period.rewards.get(setting, 0), self.plausible[setting]
+            due, (low, high) = period.rewards.get(setting, 0), self.plausible[setting]
+            slot = (producer, self._slot(time, period.span)) if self.every else None
+            at = self.taken.get(slot, time) if slot else time
+            stands = own.get(at)
             if closed and (stands is None or not self.keeps):  # stored reports are deleted, or will be before anyone
                 answer = result("refused", "closed")  # reads them
-            elif stands is not None and (stands[0] != steps or stands[1] != setting):
+            elif stands is not None and (at != time or stands[0] != steps or stands[1] != setting):
                 answer = result("refused", "conflict")
             elif stands is not None:
                 answer = result("known", self._unpaid(due, stands[2], producer, period), stands[2])
@@ -247,6 +261,8 @@ class _Batch:
                 self.room -= reward
                 earned[period.span.key] += reward
                 own[time] = (steps, setting, reward)
+                if slot:
+                    self.taken[slot] = time
                 if isinstance(steps, int):
                     period.rows.append((producer, time, steps, setting, reward))
                 elif self.split is not None:
@@ -303,6 +319,20 @@ class _Batch:
         if not tx.add_to_cells(campaign.key, period.span.key, added_cells(rows, first)):
             tx.make_room(*campaign.room(period.span))
         tx.add_reports(bucket, period.rows)
+
+
+def slot_ranges(asked: Mapping[int, Sequence[Instant]], every: int, begins: Instant) -> list[Range]:
+    """Return the ranges of times that the slots of these times cover, by producer. Adjacent slots are one range."""
+    found: list[Range] = []
+    for producer, times in asked.items():
+        own: list[Range] = []
+        for slot in sorted({(time - begins) // every for time in times}):
+            first, last = begins + slot * every, begins + (slot + 1) * every - 1
+            if own and own[-1][2] == first - 1:
+                first = own.pop()[1]
+            own.append((producer, first, last))
+        found += own
+    return found
 
 
 def book_reversal(tx: Transaction, entry: EntryRow, now: Instant) -> EntryRow:

@@ -18,6 +18,8 @@ from halfmask_device.instants import Instant
 
 Stored = dict[int, dict[Instant, tuple[int, str, int]]]
 """Steps, setting and reward of stored reports, by producer and time."""
+Range = tuple[int, Instant, Instant]
+"""A producer, and the first and last of a range of times."""
 Rows = Sequence[tuple[Any, ...]]
 PATIENCE = 30
 """Seconds to wait while another process writes to a SQLite database."""
@@ -93,6 +95,14 @@ class Database:
             for producer, time, *rest in self._at(connection, bucket, keys[start : start + KEYS]):
                 found.setdefault(producer, {})[time] = (rest[0], rest[1], rest[2])
         return found
+
+    def within(self, connection: Connection, bucket: int, ranges: Sequence[Range]) -> Iterable[Any]:
+        """Find reports of a bucket by ranges of producers' times."""
+        for start in range(0, len(ranges), KEYS):
+            part = ranges[start : start + KEYS]
+            where = " OR ".join(["(r.producer = %s AND r.time BETWEEN %s AND %s)"] * len(part))
+            query = f"{_REPORTS} reports AS r WHERE r.bucket = {bucket} AND ({where})"
+            yield from connection.exec_driver_sql(query, tuple(chain.from_iterable(part)))
 
     def _at(self, connection: Connection, bucket: int, keys: Sequence[tuple[int, Instant]]) -> Iterable[Any]:
         """Find the reports of exactly these keys."""
@@ -225,6 +235,12 @@ class Sqlite(Database):
             elif rows:
                 found[producer] = {row[1]: row[2:] for row in rows}
         return found
+
+    def within(self, connection: Connection, bucket: int, ranges: Sequence[Range]) -> Iterable[Any]:
+        cursor = connection.connection.cursor()
+        query = f"{_REPORTS} reports AS r WHERE r.bucket = ? AND r.producer = ? AND r.time BETWEEN ? AND ?"
+        for each in ranges:
+            yield from cursor.execute(query, (bucket, *each)).fetchall()
 
     def _at(self, connection: Connection, bucket: int, keys: Sequence[tuple[int, Instant]]) -> Iterable[Any]:
         """Join a list of values, because SQLite would read the whole table for a pair that is IN a list."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import PrimaryKeyConstraint, case, delete, func, select
 
-from halfmask.service.storage.databases import Stored
+from halfmask.service.storage.databases import Range, Stored
 from halfmask.service.storage.identity_rows import producers
 from halfmask.service.storage.tables import Statements, chunks, table, text, whole
 from halfmask_device.instants import Instant
@@ -64,6 +64,13 @@ class ReportStatements(Statements):
         Reports of other times may be among them. A producer without any is left out.
         """
         return self._database.stored(self.connection, bucket, asked)
+
+    def standing_within(self, bucket: int, ranges: Sequence[Range]) -> Stored:
+        """Return steps, setting and reward of a bucket's reports in these ranges, by producer and time."""
+        found: Stored = {}
+        for producer, time, *rest in self._database.within(self.connection, bucket, ranges):
+            found.setdefault(producer, {})[time] = (rest[0], rest[1], rest[2])
+        return found
 
     def first_reports(self, bucket: int, members: Sequence[int]) -> dict[int, tuple[Instant, str]]:
         """Return time and setting of each producer's first report in a bucket. A producer without any is left out."""
