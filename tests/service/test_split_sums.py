@@ -6,10 +6,13 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from halfmask.service.campaign import IMPLAUSIBLE
 from halfmask.service.campaign_requests import mirror
 from halfmask.service.floors import Floors
+from halfmask.service.influence import trimmed_sum
 from halfmask.service.mqtt import Broker
 from halfmask.service.mqtt_intake import Intake
 from halfmask.service.refusal import Refusal
@@ -24,6 +27,7 @@ from tests.service.split_pair import (
     DAY,
     HELPER,
     SPLIT_CAMPAIGN,
+    STEPS,
     Device,
     Draws,
     Pair,
@@ -88,6 +92,41 @@ def test_a_part_below_the_least_cohort_is_left_out_and_named(pair: Pair, plain: 
     assert entry["left_out"] == left_out
     assert entry["reports"] == (3 if left_out else 6)
     assert entry["sum"]["estimate"] == estimate(pair, 60, plain=0 if left_out else 1500)
+
+
+def test_a_producer_of_a_split_report_moves_the_sum_by_at_most_the_range(pair: Pair) -> None:
+    three(pair, 10, 20, 4000, 30)
+    assert pair.close()["influence"] == {"1": pytest.approx(40.0), "10": pytest.approx(160.0)}
+
+
+def test_a_period_of_both_kinds_says_how_far_few_could_have_moved_it(pair: Pair) -> None:
+    """Its split noise is in no producer's reach, and its share at the bounds is of the plain reports."""
+    three(pair, 10, 20, 30)
+    for steps in (0, 500, 4000, 4100):
+        assert pair.leader.report(pair.join("T").token, (START, steps, "T"))[0]["status"] == "accepted"
+    entry = pair.close()
+    reach = 0.01 * (STEPS + law_of("laplace:5", "0.01").furthest(IMPLAUSIBLE))
+    assert entry["influence"] == {"1": pytest.approx(reach), "10": pytest.approx(4 * reach + 3 * 40)}
+    assert entry["at_bounds"] == {"low": 0.25, "high": 0.5}
+    assert entry["trimmed"] is None  # too few to judge
+
+
+def test_a_sum_of_both_kinds_is_trimmed_beside_its_split_part(pair: Pair) -> None:
+    """300 honest plain totals and 5 of four times the usual one: the split part is in both sums."""
+    three(pair, 1000, 1000, 1000)
+    chance = random.Random(1)
+    honest = [1000 + chance.randrange(-100, 100) for _ in range(300)]
+    producers = [pair.join("T").token for _ in range(305)]
+    for token, steps in zip(producers, [*honest, *[4000] * 5], strict=True):
+        pair.leader.report(token, (START, steps, "T"))
+    entry = pair.close()
+    plain = 0.01 * np.array([*honest, *[4000] * 5])
+    alone = trimmed_sum(plain, entry["sum"]["standard_error"], 3)
+    assert alone is not None
+    split = entry["sum"]["estimate"] - plain.sum()
+    for name in ("estimate", "low", "high"):
+        assert entry["trimmed"][name] == pytest.approx(alone[name] + split)
+    assert abs(split) > 1  # three totals of 10, and two draws
 
 
 def test_estimates_that_need_a_variance_are_null(pair: Pair) -> None:

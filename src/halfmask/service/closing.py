@@ -68,20 +68,17 @@ def close_all(
         note(tx, campaign, [(span, cells, True) for span, cells in zip(new, own, strict=True)], now)
     peers = others(tx, campaign, new)
     totals = [merge([cells, peers.get(span.key, {})]) for span, cells in zip(new, own, strict=True)]
+    drafts = [
+        combined_entry(campaign, span.key, total, parts.get(span.key, SplitPart())) if campaign.split_id else {}
+        for span, total in zip(new, totals, strict=True)
+    ]
     tx.add_closed(
         campaign.key,
         [
-            ClosedRow(span.key, span.begins, now, plain_cells(total), {})
-            for span, total in zip(new, totals, strict=True)
+            ClosedRow(span.key, span.begins, now, plain_cells(total), draft)
+            for span, total, draft in zip(new, totals, drafts, strict=True)
         ],
     )
-
-    if campaign.split_id:
-        entries = {
-            span.key: combined_entry(campaign, span.key, total, parts.get(span.key, SplitPart()))
-            for span, total in zip(new, totals, strict=True)
-        }
-        _publish(tx, campaign.key, entries)
 
 
 def close_on_request(tx: Transaction, campaign: Campaign, key: str, now: Instant) -> Span:
@@ -101,7 +98,7 @@ def _entries(tx: Transaction, campaign: Campaign, rows: Sequence[ClosedRow]) -> 
     """Return what the consumer will see of closed periods."""
     found: dict[str, Plain] = {}
     for row in rows:
-        entry = grouped_entry(campaign, row.period, read(row.cells))
+        entry = row.entry or grouped_entry(campaign, row.period, read(row.cells))
         found[row.period] = entry if entry["withheld"] else entry | details(tx, campaign, entry)
     return found
 

@@ -27,34 +27,49 @@ REACH = 2.241402727604947
 def details(tx: Transaction, campaign: Campaign, entry: Plain) -> Plain:
     """Return how far few producers could have moved a closed period, the share of reports at the bounds, and a sum.
 
-    The last two need all reports. They are None if some came to other nodes.
+    The last two need all plain reports. They are None if some came to other nodes. Split reports are in the second sum
+    as a whole, because nobody sees a single one.
     """
     import numpy as np
 
-    span, reports = campaign.named_span(entry["period"], "period"), int(entry["reports"])
-    found: Plain = {"influence": influence(campaign, span, int(entry["producers"]), reports)}
+    span, split = campaign.named_span(entry["period"], "period"), _split_reports(entry)
+    producers, reports = int(entry["producers"]) - split, int(entry["reports"]) - split
+    found: Plain = {"influence": influence(campaign, span, producers, reports, split)}
     rows = np.array(list(tx.producer_sums(campaign.bucket(span), *campaign.lattice.ends)), dtype=float)
     if not rows.size or rows[:, 0].sum() != reports:
         return found
     unit = float(campaign.lattice.unit)
     at_bounds = {"low": float(rows[:, 2].sum()) / reports, "high": float(rows[:, 3].sum()) / reports}
-    trimmed = trimmed_sum(rows[:, 1] * unit, float(entry["sum"]["standard_error"]), campaign.least)
+    sums = rows[:, 1] * unit
+    trimmed = trimmed_sum(sums, float(entry["sum"]["standard_error"]), campaign.least)
+    if trimmed is not None and split:
+        hidden = float(entry["sum"]["estimate"]) - float(sums.sum())
+        trimmed |= {name: trimmed[name] + hidden for name in ("estimate", "low", "high")}
     return found | {"at_bounds": at_bounds, "trimmed": trimmed}
 
 
-def influence(campaign: Campaign, span: Span, producers: int, reports: int) -> Plain:
+def _split_reports(entry: Plain) -> int:
+    """Return how many split reports are in the sum of a period."""
+    return 0 if "split" in entry.get("left_out", ()) else int(entry.get("split", {}).get("counted", 0))
+
+
+def influence(campaign: Campaign, span: Span, producers: int, reports: int, split: int = 0) -> Plain:
     """Return how far k producers could have moved the sum, by k: at most so far for any readings.
 
+    ``producers``, ``reports``  of plain reports
+    ``split``                   reports of a split setting, each by another producer
+
     A report lies at most ``high - low`` and the furthest plausible noise from a reading. A producer has as many reports
-    as the campaign has times, or as many as the others leave.
+    as the campaign has times, or as many as the others leave. A split report lies at most ``high - low`` from a total.
     """
     low, high = campaign.lattice.ends
-    furthest = max((noise.furthest for noise in campaign.noises.values()), default=0)
+    furthest = max((noise.furthest for id, noise in campaign.noises.items() if id != campaign.split_id), default=0)
     times = 1 if campaign.totals else -(-(span.ends - span.begins) // campaign.every) if campaign.every else reports
     found = {}
     for k in FEW:
         sent = min(k * times, reports - max(producers - k, 0))
-        found[str(k)] = float(sent * (high - low + furthest) * campaign.lattice.unit)
+        hidden = min(max(k - producers, 0), split)
+        found[str(k)] = float((sent * (high - low + furthest) + hidden * (high - low)) * campaign.lattice.unit)
     return found
 
 

@@ -16,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from halfmask.errors import RunError
 from halfmask.service.background_tasks import BackgroundTask, repeated
 from halfmask.service.campaign import Campaign
-from halfmask.service.closing import close_all
+from halfmask.service.closing import close_all, publish_closed
 from halfmask.service.report_decisions import take_back
 from halfmask.service.service import Service, Writer
 from halfmask.service.split.helper_requests import forget_shares
@@ -106,7 +106,7 @@ class SplitClosing:
         split, span, now = led_campaign(led), campaign.named_span(closing.period, "period"), self.service.clock()
         draws = self.service.draws
         if now >= span.ends + KEPT and not self.service.unsettled():
-            await self.writer.submit(partial(publish_split, campaign=campaign, split=split, span=span, now=now))
+            await self._publish(partial(publish_split, campaign=campaign, split=split, span=span, now=now), campaign)
             return
         if not closing.frozen:
             missing = await self._verify(led, split, span)
@@ -124,7 +124,12 @@ class SplitClosing:
             return
         share = _read_sum(answer, len(nonces))
         job = partial(publish_split, campaign=campaign, split=split, span=span, now=now, draws=draws)
-        await self.writer.submit(partial(job, asked=set_hash(nonces), share=share))
+        await self._publish(partial(job, asked=set_hash(nonces), share=share), campaign)
+
+    async def _publish(self, job: Callable[[Transaction], None], campaign: Campaign) -> None:
+        """Close a period by ``job``, and publish it. After a crash in between, the task that closes publishes it."""
+        await self.writer.submit(job)
+        await publish_closed(self.service, self.writer, campaign.key)
 
     def _found(self, tx: Transaction, key: int) -> tuple[LedSplit, Campaign]:
         led = tx.led(key)
@@ -166,7 +171,7 @@ class SplitClosing:
         elif error.said in ("other_set", "restored", "too_few"):
             log.warning("a period has no split sum", extra={"campaign": campaign.public, "code": error.said})
             job = partial(publish_split, campaign=campaign, split=split, span=span, now=self.service.clock())
-            await self.writer.submit(partial(job, asked=set_hash(nonces)))
+            await self._publish(partial(job, asked=set_hash(nonces)), campaign)
         else:
             raise error
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Index, PrimaryKeyConstraint, and_, bindparam, case, delete, func, insert, select, update
+from sqlalchemy import Index, PrimaryKeyConstraint, and_, bindparam, case, delete, exists, func, insert, select, update
 
 from halfmask.service.storage.campaign_rows import entries
 from halfmask.service.storage.cell_rows import cells
@@ -22,8 +22,6 @@ from halfmask.service.storage.tables import (
 )
 from halfmask_device.instants import Instant
 
-UNPUBLISHED = "{}"
-"""The entry of a closed period that is not published."""
 closed = table(
     "closed",
     whole("campaign"),
@@ -35,6 +33,8 @@ closed = table(
     PrimaryKeyConstraint("campaign", "period"),
 )
 unpublished = table("unpublished", whole("campaign"), text("period", 24), PrimaryKeyConstraint("campaign", "period"))
+PUBLISHED = ~exists().where(unpublished.c.campaign == closed.c.campaign, unpublished.c.period == closed.c.period)
+"""The condition that a closed period is published."""
 events = table("events", numbered_column(), whole("campaign"), text("period", 24), Index("events_of", "campaign", "id"))
 looks = table(
     "looks",
@@ -85,7 +85,10 @@ node_cells = table(
 
 
 class ClosedRow(NamedTuple):
-    """A closed period. ``entry`` is what the consumer sees, empty until the period is published."""
+    """A closed period. ``entry`` is what the consumer sees, once the period is published.
+
+    Until then it is empty, or has what was known when a period with split reports was closed.
+    """
 
     period: str
     begins: Instant
@@ -119,7 +122,7 @@ class PeriodStatements(Statements):
     def closed(self, campaign: int, first: Instant, last: Instant) -> dict[str, ClosedRow]:
         """Return the published periods that begin from ``first`` to ``last``, both included, in order."""
         c = closed.c
-        found = self._closed(c.campaign == campaign, c.begins.between(first, last), c.entry != UNPUBLISHED)
+        found = self._closed(c.campaign == campaign, c.begins.between(first, last), PUBLISHED)
         return {row.period: row for _, row in found}
 
     def unpublished(self, campaign: int | None = None) -> list[tuple[int, ClosedRow]]:
@@ -140,7 +143,7 @@ class PeriodStatements(Statements):
         c, k = closed.c, cells.c
         joined = closed.join(cells, and_(k.campaign == c.campaign, k.period == c.period))
         query = select(c.campaign, c.period).select_from(joined).distinct()
-        rows = self._do(query.where(c.closed_at <= before, c.entry != UNPUBLISHED).order_by(c.campaign, c.period))
+        rows = self._do(query.where(c.closed_at <= before, PUBLISHED).order_by(c.campaign, c.period))
         return [(row[0], row[1]) for row in rows]
 
     def closed_keys(self, campaign: int, keys: Iterable[str] | None = None) -> set[str]:
@@ -153,7 +156,7 @@ class PeriodStatements(Statements):
 
     def add_closed(self, campaign: int, rows: Sequence[ClosedRow]) -> None:
         """Close periods, which are not published yet."""
-        self._insert(closed, [(campaign, *row[:3], dump(row.cells), UNPUBLISHED) for row in rows])
+        self._insert(closed, [(campaign, *row[:3], dump(row.cells), dump(row.entry)) for row in rows])
         self._insert(unpublished, [(campaign, row.period) for row in rows])
 
     def publish(self, campaign: int, made: Mapping[str, Plain]) -> None:
