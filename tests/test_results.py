@@ -1,6 +1,7 @@
 """Results keep their type: files give the same object back, and each shows itself."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,11 @@ import pytest
 import halfmask
 from halfmask.evaluation.experiment import Experiment
 from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.setting_protection import NO_PROMISE
 from halfmask.pages.page_parts import html_table
 from halfmask.pages.result_tables import told as rows_of
-from halfmask.results import Result
+from halfmask.results import Result, Shown
+from halfmask_device.decimals import upwards
 from tests.refusals import refused
 
 SETTINGS = ("laplace:0.3", "laplace:0.6", "sine:0,0.6", "gaussian:0.2", "none")
@@ -91,6 +94,92 @@ def test_a_result_shows_itself(file: str, folder: Path) -> None:
     frames = [read.to_arrow().num_rows, len(read.to_pandas()), read.to_polars().height]
     assert len(set(frames)) == 1
     assert read.plot().axes
+
+
+HEADINGS = {
+    "": "chosen",
+    "level": "level",
+    "privacy": "privacy_median",
+    "utility": "utility_median",
+    "10th percentiles": "privacy_p10",
+    "noise std": "noise_std",
+    "epsilon": "epsilon_reading",
+    "epsilon, a whole day": "epsilon",
+    "30 days": "epsilon_month",
+    "of 48": "epsilon_window",
+    "a whole day": "epsilon_window",
+    "holds against": "against",
+    "your privacy": "privacy",
+    "80 % sure between": "low",
+    "masked once": "once",
+    "others' privacy": "others_privacy",
+    "in a sentence": "sentence",
+    "share": "dominant_share",
+    "delta at epsilon": "reports",
+}
+"""The column of a frame that holds what a heading of the shown table names, if they differ."""
+DERIVED = {"mixes", "its IQR"}
+"""Headings of what the shown table counts over the frame's rows."""
+
+
+@pytest.fixture(scope="module")
+def shown(folder: Path) -> dict[str, Shown]:
+    """What commands return, by its kind."""
+    profile = halfmask.Profile.read(folder / "x.profile")
+    menu = halfmask.optimize(folder / "study.parquet", max_mean=1, max_std=1, profile=profile).menu
+    totals = halfmask.evaluate(profile, settings=("laplace:3@total", "gaussian:2@total", "none@total"), sizes="all")
+    offer = halfmask.offer(profile, study=totals, private=0, low=0, high=40)
+    return {
+        "offer": offer,
+        "menu of an offer": offer.menu,
+        "menu": menu,
+        "solved": halfmask.solve(profile, epsilon=1, protect="whole-day", low=0, high=40),
+        "guarantee": halfmask.audit(setting="laplace:0.5", sensitivity=0.1, step=0.001, reports="48"),
+        "recommendation": halfmask.recommend([0.1, 0.5, 0.3] * 100, menu=menu, privacy=0.3, profile=profile),
+        "wished levels": halfmask.recommend(menu=offer.menu, epsilon=2),
+        "card": halfmask.audit(replace(menu, settings=menu.settings[-2:]), profile),
+        "mix": halfmask.Mix.read(folder / "mix.parquet"),
+    }
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "offer", "menu of an offer", "menu", "solved", "guarantee", "recommendation", "wished levels", "card", "mix",
+    ],
+)  # fmt: skip
+def test_a_frame_has_every_column_that_a_notebook_shows(kind: str, shown: dict[str, Shown]) -> None:
+    value = shown[kind]
+    frame, (heads, *rows) = value.to_pandas(), rows_of(value)
+    assert str(value._repr_html_()).count("<th") >= len(heads)
+    for head in heads:
+        crowd = head.removeprefix("error of ").replace(",", "")
+        names = {head, head.replace(" ", "_"), HEADINGS.get(head), f"error_{crowd}", f"delta_at_{head}"}
+        assert head in DERIVED or names & set(frame.columns), head
+    assert kind == "mix" or len(frame) == len(rows)
+    assert 0 < len(repr(value)) < 400
+    assert "\n" not in repr(value)
+    assert value.plot().axes
+
+
+def test_numbers_of_a_frame_are_those_of_the_shown_table(shown: dict[str, Shown]) -> None:
+    heads, *rows = rows_of(shown["offer"])
+    frame = shown["offer"].to_pandas()
+    epsilons = [row[heads.index("epsilon, a whole day")] for row in rows]
+    assert epsilons[-1] == NO_PROMISE
+    assert [upwards(each) for each in frame["epsilon"][:-1]] == epsilons[:-1]
+    assert frame["epsilon"].isna().tolist() == [False] * (len(rows) - 1) + [True]
+    crowd = heads[4].removeprefix("error of ")
+    assert [f"{each:.2%}" for each in frame[f"error_{crowd}"]] == [row[4] for row in rows]
+
+
+def test_of_a_guarantee_every_curve_falls(shown: dict[str, Shown]) -> None:
+    (axes,) = shown["guarantee"].plot().axes
+    curves = [line for line in axes.lines if len(line.get_xdata()) > 2]
+    assert len(curves) == 2  # of one report and of a day's
+    for line in curves:
+        assert (np.diff(line.get_ydata()) <= 0).all()
+    assert curves[0].get_ydata()[0] < curves[-1].get_ydata()[0]
 
 
 def test_a_setting_cannot_write_into_the_page() -> None:

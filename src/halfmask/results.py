@@ -17,20 +17,8 @@ DRAWERS, PAGES = "halfmask.figures.result_figures", "halfmask.pages.result_table
 """Where results are drawn and put into words. These rooms stand after this one: they are found by name, as plug-ins."""
 
 
-class Result(ABC):
-    """The result of a command. It can be written to a file and read back as an equal object."""
-
-    @classmethod
-    @abstractmethod
-    def read(cls, path: str | Path) -> Self:
-        """Return the result in a file.
-
-        A missing, foreign, damaged or newer file is a FileFormatError that says which.
-        """
-
-    @abstractmethod
-    def write(self, path: str | Path) -> None:
-        """Write the result to a file; equal results give equal bytes."""
+class Shown(ABC):
+    """A value that a notebook shows as a table, and that converts to a frame and a figure."""
 
     @abstractmethod
     def to_arrow(self) -> "pa.Table":
@@ -70,3 +58,19 @@ class Result(ABC):
                 return str(import_module(PAGES).in_notebook(self))
         except ExtraError:
             return None
+
+
+class Result(Shown):
+    """The result of a command that can be written to a file and read back as an equal object."""
+
+    @classmethod
+    @abstractmethod
+    def read(cls, path: str | Path) -> Self:
+        """Return the result in a file.
+
+        A missing, foreign, damaged or newer file is a FileFormatError that says which.
+        """
+
+    @abstractmethod
+    def write(self, path: str | Path) -> None:
+        """Write the result to a file; equal results give equal bytes."""

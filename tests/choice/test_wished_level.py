@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from halfmask.choice.advice_table import wish_rows
 from halfmask.choice.wished_level import wished_level
-from halfmask.commands.recommend import Recommend, recommend, wish_rows
+from halfmask.commands.recommend import Recommend, recommend
 from halfmask.menus.menu import Menu, none_setting
 from halfmask.menus.question import Question
 from tests.pages.studies import menu_of

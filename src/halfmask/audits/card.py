@@ -220,7 +220,7 @@ class ReportCard(Result):
 
     def to_arrow(self) -> "pa.Table":
         """Return a table with one row per setting: score, epsilon and certain disclosure of one report,
-        and all attacks.
+        all attacks, and what it does in a sentence.
         """
         import pyarrow as pa
 
@@ -233,6 +233,7 @@ class ReportCard(Result):
                 "epsilon": each.typical.epsilon,
                 "certain": each.typical.certain,
                 **{found.name: found.value for found in each.attacks},
+                "sentence": each.sentence,
             }
             for each in self.cards
         ]

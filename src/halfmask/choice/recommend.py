@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,11 @@ from halfmask.choice.personal_privacy import (
 from halfmask.data.open_panel import open_panel
 from halfmask.errors import OptionError
 from halfmask.menus.menu import Menu, MenuSetting
+from halfmask.results import Shown
 from halfmask.streams import stream
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FEW = 0.8
 """If the producer's own readings have less weight than this in the advice, a note says that they are few."""
@@ -106,7 +110,7 @@ class Personal:
 
 
 @dataclass(frozen=True)
-class Recommendation:
+class Recommendation(Shown):
     """The advice to a producer.
 
     ``chosen``      the setting that meets the wish best
@@ -120,6 +124,34 @@ class Recommendation:
     readings: int
     own_weight: float
     notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return (
+            f"<Recommendation of {self.chosen.entry.id} {self.chosen.entry.setting}{'' if self.meets else ', closest'}>"
+        )
+
+    def to_arrow(self) -> "pa.Table":
+        """Return a table with one row per setting: its scores for this producer and for the population."""
+        import pyarrow as pa
+
+        rows = [
+            {
+                "chosen": each is self.chosen,
+                "meets": each.shortfall == 0,
+                "id": each.entry.id,
+                "setting": str(each.entry.setting),
+                "privacy": each.privacy,
+                "low": each.low,
+                "high": each.high,
+                "once": each.once,
+                "others_privacy": each.entry.privacy.median,
+                "utility": each.entry.utility.median,
+                "peak": each.peak,
+                "reward": each.reward,
+            }
+            for each in self.settings
+        ]
+        return pa.Table.from_pylist(rows)
 
 
 def own_readings(source: Any, *, producer: str | None = None, **options: Any) -> OwnReadings:

@@ -6,10 +6,15 @@ It uses no reading of the producer, so the choice tells nothing about the home b
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from halfmask.errors import OptionError
 from halfmask.menus.menu import Menu, MenuSetting
 from halfmask.menus.question import MONTH, UNITS, WHOLE, KeptPromise, Question, question_of
+from halfmask.results import Shown
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -23,7 +28,7 @@ class WishedLevel:
 
 
 @dataclass(frozen=True)
-class WishedLevels:
+class WishedLevels(Shown):
     """The advice: of the levels that meet the wish, the one that pays most, and then the one with the least noise.
 
     If none meets it, ``chosen`` is the one with the strongest promise.
@@ -34,6 +39,29 @@ class WishedLevels:
     chosen: WishedLevel
     levels: tuple[WishedLevel, ...]
     question: Question
+
+    def __repr__(self) -> str:
+        level = self.chosen
+        return f"<WishedLevels: {level.entry.id} {level.entry.setting}{'' if level.meets else ', closest'}>"
+
+    def to_arrow(self) -> "pa.Table":
+        """Return a table with one row per level: its promise and its reward."""
+        import pyarrow as pa
+
+        rows = [
+            {
+                "chosen": each is self.chosen,
+                "meets": each.meets,
+                "id": each.entry.id,
+                "level": each.entry.name,
+                "setting": str(each.entry.setting),
+                "epsilon": each.promise.epsilon,
+                "against": each.entry.against,
+                "reward": each.reward,
+            }
+            for each in self.levels
+        ]
+        return pa.Table.from_pylist(rows)
 
 
 def wished_level(

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import inspect
 import os
+import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
@@ -297,9 +298,9 @@ def command(make: Callable[P, Given], *, group: str) -> Callable[[Callable[[Give
                     options.save(made, path)
                 return made
 
-        documented = [inspect.cleandoc(each.__doc__ or "").partition("\n")[2] for each in make.__mro__[:-2]]  # type: ignore[attr-defined]
-        parts = [part.partition("----------\n")[2].strip() for part in documented]
-        parameters = "\n".join(["Parameters", "----------", *filter(None, parts)])
+        described = _described(make)  # type: ignore[arg-type]
+        parts = [f"{name}\n    {described[name]}" for name in signature.parameters]
+        parameters = "\n".join(["Parameters", "----------", *parts])
         called.__doc__ = f"{inspect.cleandoc(run.__doc__ or '')}\n\n{parameters}"
         vars(called).update(__signature__=signature, group=group)
         return called
@@ -307,13 +308,27 @@ def command(make: Callable[P, Given], *, group: str) -> Callable[[Callable[[Give
     return decorate
 
 
+def _described(options: type[Options]) -> dict[str, str]:
+    """Return the description of each field: of the class itself before those of its bases, then of its type."""
+    found: dict[str, str] = {}
+    for each in options.__mro__[:-2]:
+        parameters = inspect.cleandoc(each.__doc__ or "").partition("----------\n")[2]
+        for name, text in re.findall(r"^(\w+)\n((?:[ ]+.*\n?|\n)+)", f"{parameters}\n", re.MULTILINE):
+            found.setdefault(name, text.strip())
+    return {field.name: str(spelling.help) for field, _, spelling in options._fields()} | found
+
+
+def _plain_hint(each: inspect.Parameter) -> inspect.Parameter:
+    """Return a parameter without what only the command line reads of its type."""
+    hint = each.annotation
+    return each.replace(annotation=get_args(hint)[0] if get_origin(hint) is Annotated else hint)
+
+
 def _signature(make: type[Options], run: Callable[..., Any]) -> inspect.Signature:
     """Return the fields of the options as arguments: first those by position, then the others by name."""
-    of, first = inspect.signature(make), make.in_order()
-    by_position = [of.parameters[name].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in first]
+    of, first = {name: _plain_hint(each) for name, each in inspect.signature(make).parameters.items()}, make.in_order()
+    by_position = [of[name].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in first]
     needed = max((place for place, each in enumerate(by_position) if each.default is each.empty), default=-1)
     by_position[: max(needed, 0)] = [each.replace(default=each.empty) for each in by_position[: max(needed, 0)]]
-    by_name = [
-        each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for name, each in of.parameters.items() if name not in first
-    ]
+    by_name = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for name, each in of.items() if name not in first]
     return inspect.Signature([*by_position, *by_name], return_annotation=inspect.signature(run).return_annotation)

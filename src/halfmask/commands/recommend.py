@@ -8,7 +8,6 @@ from halfmask.commands._options import AnyMenu, AnyProfile, AnySource, Flag, Num
 from halfmask.commands._printing import note, print_rows
 from halfmask.commands._shared_options import Seeded, menu_of, profile_of
 from halfmask.errors import OptionError
-from halfmask_device.decimals import upwards
 from halfmask_device.setting import READING
 
 if TYPE_CHECKING:
@@ -145,6 +144,7 @@ def _by_readings(options: Recommend) -> "Recommendation | list[HeldOutTrial]":
 
 def main(options: Recommend) -> None:
     """Advise one producer which setting of the menu meets a wish, without or with its own readings."""
+    from halfmask.choice.advice_table import advice_rows, wish_rows
     from halfmask.choice.wished_level import WishedLevels
 
     found = recommend(options)
@@ -160,47 +160,6 @@ def main(options: Recommend) -> None:
     print_rows(advice_rows(found), f"{found.chosen.entry.id} ({found.chosen.entry.setting})")
     for told in (*found.notes, GIVES_AWAY):
         note(told)
-
-
-def wish_rows(found: "WishedLevels") -> list[list[str]]:
-    """Return a table, headings first: each level with its promise, against whom it holds, and its reward."""
-    from halfmask.menus.setting_protection import NO_PROMISE
-
-    paid = any(each.reward is not None for each in found.levels)
-    head = ["", "id", "level", "setting", f"epsilon, {found.question.heading()}", "holds against"]
-    rows = [head + ["reward"] * paid]
-    for each in found.levels:
-        mark = ("take this" if each.meets else "closest") if each is found.chosen else ""
-        held = NO_PROMISE if each.promise.epsilon is None else upwards(each.promise.epsilon)
-        row = [mark, each.entry.id, each.entry.name, str(each.entry.setting), held, each.entry.against or "-"]
-        rows.append(row + ["-" if each.reward is None else f"{each.reward:g}"] * paid)
-    return rows
-
-
-def advice_rows(found: "Recommendation") -> list[list[str]]:
-    """Return a table, headings first: a row for each setting, with its scores for this producer."""
-    from halfmask.menus.menu_scale import score_words
-
-    head = ["", "id", "setting", "your privacy", "80 % sure between", "masked once", "others' privacy", "utility"]
-    peaks = found.settings[0].peak is not None
-    rewards = any(each.reward is not None for each in found.settings)
-    table = [head + ["peak shows"] * peaks + ["reward"] * rewards]
-    for each in found.settings:
-        mark = ("take this" if found.meets else "closest") if each is found.chosen else ""
-        row = [
-            mark,
-            each.entry.id,
-            str(each.entry.setting),
-            f"{each.privacy:.2f}",
-            f"{each.low:.2f} to {each.high:.2f}",
-            "-" if each.once is None else f"{each.once:.2f}",
-        ]
-        scores = (each.entry.privacy, each.entry.utility)
-        row += [score_words(score.median, known=each.entry.outside) for score in scores]
-        row += [f"{each.peak:.0%} of days"] if each.peak is not None else []
-        row += ["-" if each.reward is None else f"{each.reward:g}"] * rewards
-        table.append(row)
-    return table
 
 
 def trial_rows(trials: "list[HeldOutTrial]") -> list[list[str]]:

@@ -7,6 +7,7 @@ from halfmask.audits.card import CURVE, ReportCard
 from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot
 from halfmask.figures.style import QUIET, line_style, powers_of_ten
 from halfmask.figures.wording import in_a_list, sized
+from halfmask.protection.guarantees.guarantee import Guarantee
 
 USUAL = 1e-6
 """A delta that is usually asked for."""
@@ -89,3 +90,15 @@ def guarantee_plot(data: GuaranteeCurves) -> Plot:
     one, day = data.instead[2:] if data.instead else ((), ())
     titles = ("One report", f"A day of {data.day:,} reports")
     return Plot([subplot(titles[0], data.one, one), subplot(titles[1], data.whole_day, day)], inches=3.2, share="xy")
+
+
+def losses_plot(found: Guarantee) -> Plot:
+    """Return delta(epsilon) of one guarantee, a curve for each number of reports."""
+    marks = []
+    for place, reports in enumerate((1, *found.composed)):
+        composed = None if found.losses is None else found.losses.composed(reports)
+        deltas = [1.0 if composed is None else composed.delta(epsilon) for epsilon in CURVE]
+        name = "1 report" if reports == 1 else f"{reports:,} reports"
+        marks.append(Mark(name, CURVE, [max(each, FLOOR) for each in deltas], line_style(place)))
+    delta = PlotAxis("delta (upper bound)", log=True, limits=(FLOOR, 2), ticks=powers_of_ten(-9, 0, 3))
+    return Plot([Subplot(f"{found.setting}, {found.size}", PlotAxis("epsilon"), delta, marks, level=USUAL, columns=2)])

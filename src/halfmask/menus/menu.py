@@ -146,8 +146,10 @@ class Menu(Result):
         return f"<Menu of {len(self.settings)} settings: {told}>"
 
     def to_arrow(self) -> "pa.Table":
-        """Return a table with one row per setting."""
+        """Return a table with one row per setting: its scores, promises, and errors of totals, as far as known."""
         import pyarrow as pa
+
+        from halfmask.menus.menu_table import protection_columns
 
         rows = [
             {
@@ -161,6 +163,7 @@ class Menu(Result):
                 "utility_p10": each.utility.p10,
                 "objective": each.objective,
                 "noise_std": each.noise_std,
+                **protection_columns(self, each),
             }
             for each in self.settings
         ]

@@ -1,13 +1,14 @@
 """A menu as a table: scores, protection, the usual range of a masked reading, and the error of totals."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from halfmask.evaluation.aggregates import noun
 from halfmask.menus.masked_range import TIMES_OUT_OF_TEN, few_steps, one_in_print, shown
 from halfmask.menus.menu import Menu, MenuSetting
 from halfmask.menus.menu_scale import score_words
-from halfmask.menus.question import typical_reading
-from halfmask.menus.setting_protection import NO_PROMISE
+from halfmask.menus.question import Question, typical_reading
+from halfmask.menus.setting_protection import NO_PROMISE, Protection
 from halfmask.menus.total_error import crowds_of, total_error
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.totals import released
@@ -94,6 +95,40 @@ def protection_cells(menu: Menu, entry: MenuSetting) -> list[str]:
     guess, named = ("-" if each is None else f"{each:.0%}" for each in (found.guess, found.recognised))
     reading, window = (NO_PROMISE if each is None else upwards(each) for each in (found.reading, found.window))
     return [guess, reading + " *" * (found.reading is not None and not found.pure), window, named][:count]
+
+
+def protection_columns(menu: Menu, entry: MenuSetting) -> dict[str, Any]:
+    """Return the numbers of `protection_cells`, and in an offer those of its levels; empty without a question."""
+    if menu.question is None:
+        return {}
+    found = entry.protection or Protection(None)
+    columns = {
+        "hidden": found.guess,
+        "epsilon_reading": found.reading,
+        "epsilon_window": found.window,
+        "recognised": found.recognised,
+    }
+    if "offer" not in menu.provenance:
+        return columns
+    promised, month = held_epsilons(menu.question, entry)
+    crowds = next((each.protection.errors for each in menu.settings if each.protection), {})
+    errors = {f"error_{users}": 0.0 if entry.setting.silent else found.errors.get(users) for users in crowds}
+    return {
+        "level": entry.name,
+        **columns,
+        "epsilon": promised,
+        "epsilon_month": month,
+        "needs": entry.needed,
+        **errors,
+    }
+
+
+def held_epsilons(asked: Question, entry: MenuSetting) -> tuple[float | None, float | None]:
+    """Return the epsilons of a level for what it promises about, and for the same of 30 days; None if not finite."""
+    if entry.setting.silent:
+        return None, None
+    promised = entry.promise.epsilon if entry.promise is not None else asked.epsilon(entry.setting)
+    return promised, asked.month().epsilon(entry.setting)
 
 
 def menu_rows(

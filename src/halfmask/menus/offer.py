@@ -10,7 +10,7 @@ the error of a total within the limit: the error falls with the square root of t
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from halfmask.errors import OptionError
 from halfmask.evaluation.sampling import population
@@ -40,8 +40,12 @@ from halfmask.profiles.profile import Profile
 from halfmask.profiles.totals import released
 from halfmask.protection.best_guess import check_varies, guess_error
 from halfmask.protection.evidence import Evidence, Population, population_of
+from halfmask.results import Shown
 from halfmask_device.decimals import number_text
 from halfmask_device.setting import READING, SPLIT, TOTAL, suffix
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 NAMES: Mapping[int, tuple[str, ...]] = {
     1: ("medium blur",),
@@ -67,7 +71,7 @@ MOST_TRIES = 80
 
 
 @dataclass(frozen=True)
-class Offer:
+class Offer(Shown):
     """The offered menu, the paper's menu of the same study, and the guarantee's cost in utility on that menu.
 
     ``own``  the same levels with figures computed from the readings, for the analyst alone, if they were asked for
@@ -77,6 +81,13 @@ class Offer:
     paper: Menu
     cost: float | None
     own: Menu | None = None
+
+    def __repr__(self) -> str:
+        return repr(self.menu).replace("<Menu", "<Offer", 1)
+
+    def to_arrow(self) -> "pa.Table":
+        """Return the offered menu's table: one row per level."""
+        return self.menu.to_arrow()
 
     def sentence(self) -> str:
         """Return a sentence that says what the guarantee costs."""

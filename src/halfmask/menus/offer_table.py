@@ -6,7 +6,7 @@ from typing import Any
 from halfmask.evaluation.aggregates import averaged, noun
 from halfmask.menus.menu import CALIBRATION, NONE_ID, OWN, Menu
 from halfmask.menus.menu_scale import OUTSIDE
-from halfmask.menus.menu_table import protection_cells, protection_heads
+from halfmask.menus.menu_table import held_epsilons, protection_cells, protection_heads
 from halfmask.menus.question import Question
 from halfmask.menus.setting_protection import NO_PROMISE
 from halfmask_device.decimals import number_text, upwards
@@ -52,9 +52,7 @@ def _promise_rows(menu: Menu, asked: Question) -> list[list[str]]:
         ]
     ]
     for each in menu.settings:
-        held = [None if each.setting.silent else one.epsilon(each.setting) for one in (asked, month)]
-        if each.promise is not None and not each.setting.silent:
-            held[0] = each.promise.epsilon
+        held = held_epsilons(asked, each)
         error = each.protection.errors.get(count, 0.0) if each.protection else 0.0
         scores = [OUTSIDE] * 2 if each.outside else [f"{each.privacy.median:.2f}", f"{each.utility.median:.2f}"]
         rows.append(

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,8 +30,12 @@ from halfmask.profiles.profile import Profile
 from halfmask.profiles.totals import released
 from halfmask.protection.evidence import population_of
 from halfmask.protection.guarantees.lattice_noise import rounded_up
+from halfmask.results import Shown
 from halfmask_device.decimals import upwards
 from halfmask_device.setting import SPLIT
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 CROWDS = (100, 1_000, 10_000)
 DIGITS = 4
@@ -115,12 +120,35 @@ class Solution:
 
 
 @dataclass(frozen=True)
-class Solved:
+class Solved(Shown):
     """Solutions, best first (least noise or strongest promise), and why other mechanisms have none."""
 
     question: Question
     solutions: tuple[Solution, ...]
     without: dict[str, str]
+
+    def __repr__(self) -> str:
+        return f"<Solved by {len(self.solutions)} settings: {', '.join(str(each.setting) for each in self.solutions)}>"
+
+    def to_arrow(self) -> "pa.Table":
+        """Return a table with one row per solution, best first."""
+        import pyarrow as pa
+
+        rows = [
+            {
+                "setting": str(each.setting),
+                "noise_std": each.noise_std,
+                "epsilon_reading": each.reading,
+                "at_delta_0": each.pure,
+                "epsilon_window": each.window,
+                "hidden": each.guess,
+                "privacy": each.placed.privacy.median if each.placed else None,
+                "utility": each.placed.utility.median if each.placed else None,
+                **{f"error_{users}": error for users, error in each.errors.items()},
+            }
+            for each in self.solutions
+        ]
+        return pa.Table.from_pylist(rows)
 
     def rows(self) -> list[list[str]]:
         """Return the solutions as a table, headings first."""

@@ -5,15 +5,23 @@ from functools import singledispatch
 from typing import Any
 
 from halfmask.audits.card import ReportCard
+from halfmask.choice.advice_table import advice_rows, wish_rows
 from halfmask.choice.mix import Mix, by_dominant
+from halfmask.choice.recommend import Recommendation
+from halfmask.choice.wished_level import WishedLevels
 from halfmask.errors import OptionError
 from halfmask.evaluation.study import Study
 from halfmask.menus.menu import Menu
 from halfmask.menus.menu_scale import score_words
 from halfmask.menus.menu_table import menu_rows
+from halfmask.menus.offer import Offer
+from halfmask.menus.offer_table import offer_rows
+from halfmask.menus.solve import Solved
 from halfmask.pages.page_parts import Markup, html_table
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.show import table_rows
+from halfmask.protection.guarantees.guarantee import Guarantee
+from halfmask.protection.guarantees.promises import guarantee_rows
 
 ROWS = 12
 WIDTH, HEIGHT = 240, 120
@@ -56,8 +64,38 @@ def _(result: Study) -> list[list[str]]:
 
 @told.register(Menu)
 def _(result: Menu) -> list[list[str]]:
-    """Each setting with its scores and what it protects."""
-    return menu_rows(result)
+    """Each setting with its scores and what it protects; of an offer each level with its promise."""
+    return offer_rows(result) if "offer" in result.provenance else menu_rows(result)
+
+
+@told.register(Offer)
+def _(result: Offer) -> list[list[str]]:
+    """Each level with its promise."""
+    return offer_rows(result.menu)
+
+
+@told.register(Solved)
+def _(result: Solved) -> list[list[str]]:
+    """The solutions, best first."""
+    return result.rows()
+
+
+@told.register(Guarantee)
+def _(result: Guarantee) -> list[list[str]]:
+    """delta(epsilon) of one report and of many."""
+    return guarantee_rows(result)
+
+
+@told.register(Recommendation)
+def _(result: Recommendation) -> list[list[str]]:
+    """Each setting with its scores for this producer."""
+    return advice_rows(result)
+
+
+@told.register(WishedLevels)
+def _(result: WishedLevels) -> list[list[str]]:
+    """Each level with its promise and its reward."""
+    return wish_rows(result)
 
 
 @told.register(Mix)

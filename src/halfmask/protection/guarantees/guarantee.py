@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,8 +30,12 @@ from halfmask.protection.guarantees.lattice_noise import (
     rounded_masses,
     rounded_up,
 )
+from halfmask.results import Shown
 from halfmask.streams import stream
 from halfmask_device.decimals import number_text, upwards
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0, math.inf)
 REPORTS = (48, 1440, 17520)
@@ -54,7 +59,7 @@ Deltas = Mapping[float, Share]
 
 
 @dataclass(frozen=True)
-class Guarantee:
+class Guarantee(Shown):
     """The most that reports with a setting reveal about a change of a reading by up to ``sensitivity``.
 
     ``epsilon``   pure epsilon of one report; None if there is none
@@ -75,6 +80,19 @@ class Guarantee:
     step: float | None = None
     unit: str = ""
     loss: LossDistribution | None = field(default=None, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return f"<Guarantee of {self.setting}: {self.label}>"
+
+    def to_arrow(self) -> "pa.Table":
+        """Return delta(epsilon) as a table: one row per number of reports, one column per epsilon."""
+        import pyarrow as pa
+
+        rows = [
+            {"reports": reports, **{f"delta_at_{epsilon:g}": delta for epsilon, delta in deltas.items()}}
+            for reports, deltas in ((1, self.delta), *self.composed.items())
+        ]
+        return pa.Table.from_pylist(rows)
 
     @cached_property
     def losses(self) -> LossDistribution | None:
