@@ -135,7 +135,8 @@ class ServiceClient:
             return plain
         error = plain.get("error") if isinstance(plain, dict) else None
         error = error if isinstance(error, dict) else {}
-        said, words = str(error.get("code", ""))[:80], str(error.get("message", "no reason given"))[:300]
+        said, words = (" ".join(str(error.get(name, "")).split()) for name in ("code", "message"))
+        said, words = said[:80], words[:300] or "no reason given"
         body = plain if isinstance(plain, dict) else None
         raise ServiceError(status, said, f"{self.address} answered {status} {said}: {words}", body)
 

@@ -117,6 +117,9 @@ def find_campaign(service: ServiceClient, campaign: str | None) -> dict[str, Any
     if not isinstance(offers, list) or not all(isinstance(each, dict) for each in offers):
         raise not_of_the_protocol(service)
     if len(offers) != 1:
-        named = ", ".join(f"{each.get('campaign')} ({str(each.get('name'))[:60]})" for each in offers) or "none"
+        named = (
+            ", ".join(f"{each.get('campaign')} ({' '.join(str(each.get('name')).split())[:60]})" for each in offers)
+            or "none"
+        )
         raise OptionError(f"name a `campaign` of {service.address}: it has {named}", kind="several")
     return dict(offers[0])

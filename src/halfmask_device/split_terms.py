@@ -61,7 +61,7 @@ class SplitTerms:
             found = cls(**json.loads(text)) if isinstance(text, str) else None
             if found is None or found.text() != text or found.maximum < 1 or not found._typed():
                 raise ValueError
-        except (ValueError, TypeError, KeyError, HalfmaskError) as error:
+        except (ValueError, TypeError, KeyError, RecursionError, HalfmaskError) as error:
             raise MessageError("terms", "are not the terms of a split campaign in their exact form") from error
         return found
 

@@ -102,3 +102,17 @@ def test_what_a_service_says_does_not_reach_the_terminal_as_commands(capsys: pyt
 
     note("purpose: \x1b[2J\x9b31mred \u202egnp.exe\u200b\nfine")
     assert capsys.readouterr().err == "purpose: ?[2J?31mred ?gnp.exe?\nfine\n"
+
+
+def test_a_service_adds_no_lines_to_those_of_the_program() -> None:
+    from halfmask.commands._printing import one_line
+    from halfmask_device.http_client import ServiceClient, ServiceError
+
+    assert (
+        one_line("size it\r\na whole day by this level: epsilon 0\u2028\v")
+        == "size it a whole day by this level: epsilon 0"
+    )
+    said = b'{"error": {"code": "a\\nb", "message": "no\\nhalfmask: all is well"}}'
+    with pytest.raises(ServiceError) as caught:
+        ServiceClient("https://here.example", lambda *_: (422, {}, said)).ask("GET", "/v1/campaigns")
+    assert (caught.value.said, "\n" in caught.value.message) == ("a b", False)

@@ -10,7 +10,8 @@ import pytest
 
 from halfmask.service.serve import initialise
 from halfmask.service.split.batch_verification import BatchVerifier
-from halfmask.service.split.tickets import Ticket, issue_ticket
+from halfmask.service.split.share_intake import SharePost, take_shares
+from halfmask.service.split.tickets import Ticket, issue_ticket, sign_ticket
 from halfmask.service.storage.split_rows import LedSplit
 from halfmask_device.errors import ShareError
 from halfmask_device.instants import DAY as ONE_DAY
@@ -21,7 +22,18 @@ from halfmask_device.prio3.prio3 import QUERY_RANDOMNESS
 from halfmask_device.prio3.turboshake import expanded
 from halfmask_device.setting import law_of
 from tests.device.prio3_vectors import cheated, damaged
-from tests.service.split_pair import AFTER, DAY, Device, Draws, Pair, link_to, split_request, text
+from tests.service.split_pair import (
+    AFTER,
+    DAY,
+    HELPER,
+    SPLIT_CAMPAIGN,
+    Device,
+    Draws,
+    Pair,
+    link_to,
+    split_request,
+    text,
+)
 from tests.service.test_split_sums import START, estimate, held, three
 
 NOON = f"{DAY}T12:00:00Z"
@@ -176,6 +188,51 @@ def test_the_first_verifier_of_a_report_decides_for_good(pair: Pair) -> None:
     assert verify(pair, {one: bytes(len(shares[one])), other: shares[other]}) == ["valid", "invalid"]
 
 
+def test_a_verdict_outlives_a_withdrawal(pair: Pair) -> None:
+    """The leader can withdraw for any producer, whose device may send the same shares again: no second verifier."""
+    pair.set(AFTER)
+    device, *others = invent(pair, 4)
+    shares, withdraw = halves(device), f"/v1/split/{pair.held}/shares"
+    nonce = device.made[START][0]
+    assert verify(pair, {nonce: bytes(len(shares[nonce]))}) == ["invalid"]
+    assert pair.helper.ok("DELETE", withdraw, device.ticket) == {"withdrawn": 1}
+    assert pair.helper.ok("DELETE", withdraw, device.ticket) == {"withdrawn": 0}
+    assert device.to_helper(START, 0) == {"status": "refused", "code": "conflict"}
+    assert verify(pair, shares) == ["invalid"]
+    (first, *_), rest = others, halves(*others)
+    assert verify(pair, rest) == ["valid"] * 3
+    assert pair.helper.ok("DELETE", withdraw, first.ticket) == {"withdrawn": 1}
+    with pair.helper.store.engine.connect() as connection:
+        seeds = connection.exec_driver_sql("SELECT share FROM split_shares WHERE verdict = 2").scalars().all()
+    assert seeds == [b"", b""]
+    assert sum_of(pair, rest, 409)["reports"] == [first.made[START][0]]
+
+
+def test_a_share_that_was_not_verified_may_come_again_after_a_withdrawal(pair: Pair) -> None:
+    pair.set(AFTER)
+    (device,) = invent(pair, 1)
+    assert pair.helper.ok("DELETE", f"/v1/split/{pair.held}/shares", device.ticket) == {"withdrawn": 1}
+    assert held(pair.helper) == 0
+    assert device.to_helper(START, 0) == {"status": "accepted"}
+    assert verify(pair, halves(device)) == ["valid"]
+
+
+def test_shares_posted_at_once_with_a_withdrawal_meet_its_verdicts(pair: Pair) -> None:
+    """One transaction decides on both requests; a verdict stands between them, as it does between transactions."""
+    pair.set(AFTER)
+    device, other = invent(pair, 2)
+    verify(pair, halves(device))
+    sent = []
+    for each in (device, other):
+        nonce, _, share = each.made[START]
+        raw = json.dumps({"shares": [{"time": START, "report": nonce, "share": share}]}).encode()
+        sent += [SharePost(each.ticket, pair.held, pair.helper.clock(), body) for body in (None, raw)]
+    with pair.helper.store.transaction() as tx:
+        answers = take_shares(tx, sent, lambda *_: None)
+    conflict = [{"status": "refused", "code": "conflict"}]
+    assert answers == [{"withdrawn": 1}, conflict, {"withdrawn": 1}, [{"status": "accepted"}]]
+
+
 def test_what_is_missing_is_not_decided_and_other_periods_are_missing(pair: Pair) -> None:
     pair.set(AFTER)
     device = pair.join()
@@ -260,13 +317,17 @@ def test_a_restored_helper_gives_no_sum_of_periods_that_had_ended(pair: Pair, mo
     assert one_more(pair) == {"status": "refused", "code": "closed"}
 
 
-@pytest.mark.parametrize("change", ["signature", "campaign", "expired", "no ticket", "token", "pseudonym"])
+@pytest.mark.parametrize(
+    "change", ["signature", "spelling", "campaign", "expired", "no ticket", "token", "pseudonym", "deep"]
+)
 def test_shares_need_a_valid_ticket(pair: Pair, change: str) -> None:
     pair.set(AFTER)
     right, row = pair.join(), led(pair)
     key, later = bytes.fromhex(row.ticket_key), pair.helper.clock() + ONE_DAY
     tickets = {
         "signature": right.ticket[:-2] + ("AA" if right.ticket[-2:] != "AA" else "BA"),
+        "spelling": right.ticket + "=",  # the rate limit is by ticket: one must not count as several
+        "deep": sign_ticket(b"[" * 370, key),
         "campaign": issue_ticket(Ticket("other", "0" * 32, later), key),
         "expired": issue_ticket(Ticket(pair.held, "0" * 32, pair.helper.clock()), key),
         "no ticket": None,
@@ -276,6 +337,21 @@ def test_shares_need_a_valid_ticket(pair: Pair, change: str) -> None:
     path = f"/v1/split/{pair.held}/shares"
     for method, body in (("POST", {"shares": []}), ("DELETE", None)):
         assert pair.helper.refused(401, method, path, tickets[change], body)["code"] == "unauthenticated"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"leader": HELPER + "/"},
+        {"begins": "yesterday"},
+        {"begins": "2026-11-15T00:00:00+00:00"},
+        {"terms": "[" * 100_000},
+    ],
+)
+def test_a_helper_takes_terms_in_their_exact_form_alone(pair: Pair, changed: dict[str, Any]) -> None:
+    sent = split_request(**{name: each for name, each in changed.items() if name != "terms"})
+    answer = pair.helper.refused(422, "POST", "/v1/split", pair.token, sent | changed)
+    assert answer["field"] in ("terms", "leader")
 
 
 # a dishonest helper
@@ -324,6 +400,29 @@ def test_answers_that_are_no_sums_are_not_published(pair: Pair, answer: Any) -> 
     pair.reach(shifted(pair, lambda plain: plain))
     pair.turn()
     assert pair.period()["sum"]["estimate"] == estimate(pair, 18)
+
+
+@pytest.mark.parametrize("answer", [b"[]", b"{}", b'{"campaign": 5}', b'{"campaign": "../x"}'])
+def test_a_helper_that_answers_nonsense_keeps_no_old_share(pair: Pair, answer: bytes) -> None:
+    """A second campaign's helper agrees to nothing: shares without a sum are deleted all the same."""
+    three(pair, 5, 6, 7)
+    pair.reach(lambda *_: (201, {}, answer))
+    offer = SPLIT_CAMPAIGN | {"split": {"helper": HELPER, "token": pair.token}}
+    public = pair.leader.ok("POST", "/v1/campaigns", pair.consumer, offer)["campaign"]
+    pair.turn()
+    assert pair.leader.ok("GET", f"/v1/campaigns/{public}")["split"]["campaign"] is None
+    pair.set("2026-12-18T00:00:00Z")
+    pair.close(turns=1)
+    assert held(pair.leader) == 0
+
+
+def test_a_helpers_refusal_is_shown_as_a_code_alone(pair: Pair) -> None:
+    error = json.dumps({"error": {"code": "\x1b[2J\x00", "message": "no"}}).encode()
+    pair.reach(lambda *_: (422, {}, error))
+    offer = SPLIT_CAMPAIGN | {"split": {"helper": HELPER, "token": pair.token}}
+    public = pair.leader.ok("POST", "/v1/campaigns", pair.consumer, offer)["campaign"]
+    pair.turn()
+    assert pair.leader.ok("GET", f"/v1/campaigns/{public}")["split"]["refused"] == "422"
 
 
 def test_the_helper_holds_seeds_that_are_independent_of_the_totals(pair: Pair) -> None:

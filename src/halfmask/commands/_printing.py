@@ -25,6 +25,11 @@ def without_controls(text: str) -> str:
     return "".join("?" if unicodedata.category(each) in CONTROLS and each != "\n" else each for each in text)
 
 
+def one_line(text: object) -> str:
+    """Return a service's text without line breaks: what follows one would look like a line of the program."""
+    return " ".join(str(text).split())
+
+
 def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 

@@ -6,7 +6,7 @@ from dataclasses import field, replace
 from datetime import date
 
 from halfmask.commands._options import Flag, command
-from halfmask.commands._printing import note, without_controls
+from halfmask.commands._printing import note, one_line, without_controls
 from halfmask.commands._qr_code import drawn, qr_code
 from halfmask.commands._shared_options import OfDevice
 from halfmask.errors import OptionError
@@ -124,8 +124,8 @@ def main(options: Join) -> None:
     offer = member.offer
     terms = CampaignTerms.read(offer)
     words = "; ".join(levels(terms)[member.setting])
-    print(without_controls(f"joined campaign {member.campaign} by setting {member.setting} ({words})"))
-    note(f"purpose: {offer.get('purpose')}; published from {offer.get('least_producers')} producers on")
+    print(without_controls(one_line(f"joined campaign {member.campaign} by setting {member.setting} ({words})")))
+    note(f"purpose: {one_line(terms.purpose)}; published from {offer.get('least_producers')} producers on")
     if terms.signature:
         note(terms.signature.words(date.today()))
     totals = terms.release == TOTAL

@@ -5,7 +5,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from halfmask.commands._options import command
-from halfmask.commands._printing import note, without_controls
+from halfmask.commands._printing import note, one_line, without_controls
 from halfmask.commands._shared_options import OfDevice
 from halfmask.commands.send import counted
 from halfmask_device.decimals import money
@@ -79,7 +79,7 @@ def main(options: Status) -> None:
     found = standing.campaigns
     for each in found:
         member, left = each.member, " (left)" if each.member.left else ""
-        name = without_controls(str(member.offer.get("name")))
+        name = without_controls(one_line(member.offer.get("name")))
         print(f"{member.campaign}{left} at {member.address}: setting {member.setting}, {name}")
         if member.splits:
             print(f"  totals are split between {member.address} and {member.helper}, which must not work together")

@@ -28,7 +28,7 @@ from halfmask.service.storage.split_rows import INVALID, UNDECIDED, VALID, Helpe
 from halfmask.service.storage.sql_store import Transaction
 from halfmask.service.storage.tables import Plain
 from halfmask_device.campaign_calendar import Span
-from halfmask_device.instants import Instant
+from halfmask_device.instants import Instant, instant_text
 from halfmask_device.prio3.turboshake import SEED_BYTES
 from halfmask_device.protocol import MessageError
 from halfmask_device.split_terms import SplitTerms
@@ -73,9 +73,11 @@ def _read_terms(body: dict[str, Any], own: str) -> SplitTerms:
     if len(terms.leader) > 200 or len(terms.campaign) > 32 or not terms.campaign.isalnum():
         raise unfit("terms", "leader or campaign is not a name that a service has")
     try:
-        plain_address(terms.leader, "leader")
+        plain = plain_address(terms.leader, "leader")
     except HalfmaskError as error:
         raise unfit("leader", error.message) from None
+    if plain != terms.leader:
+        raise unfit("leader", "write the leader's address without a slash at the end")
     return terms
 
 
@@ -85,7 +87,9 @@ def _check_floors(call: Call, split: SplitCampaign) -> None:
     check_whole(terms.grace_minutes, "terms", 1, LONGEST_GRACE)
     check_whole(terms.least_producers, "terms", 1, MOST_SHARES)
     try:
+        texts = [instant_text(split.begins), instant_text(split.ends)]
         aligned = split.begins < split.ends and all(map(split.calendar.begins_at, (split.begins, split.ends)))
+        aligned = aligned and texts == [terms.begins, terms.ends]  # also false for a time that cannot be read
     except (KeyError, ValueError):
         aligned = False
     if not aligned:

@@ -116,9 +116,15 @@ class _ShareBatch:
     def _withdraw(self, pseudonym: str) -> int:
         """Delete a producer's shares of periods without a sum; those with a sum are deleted already."""
         self._store()
-        gone = self.tx.withdraw_shares(self.split.holding, pseudonym)
-        for key in [key for key in self.standing if key[0] == pseudonym]:
-            self.nonces.discard(self.standing.pop(key)[0])
+        gone = self.tx.empty_shares(self.split.holding, pseudonym)
+        mine = [key for key in self.standing if key[0] == pseudonym]
+        left = self.tx.standing_shares(self.split.holding, {time: [pseudonym] for _, time in mine})
+        for key in mine:
+            nonce = self.standing.pop(key)[0]
+            if key in left:
+                self.standing[key] = nonce, left[key].share
+            else:
+                self.nonces.discard(nonce)
         return gone
 
     def _store(self) -> None:

@@ -59,6 +59,8 @@ class SplitClosing:
 
     async def turn(self) -> None:
         """Take one step with each campaign and period that waits for a helper, campaigns side by side."""
+        if not self.service.unsettled():  # first: no helper can keep old shares from being deleted
+            await self.writer.submit(partial(forget_shares, now=self.service.clock()))
         read = self.service.store.read
         steps: dict[int, list[Callable[[], Awaitable[None]]]] = {}
         for row in await run_in_threadpool(read, lambda tx: tx.unmet()):
@@ -69,8 +71,6 @@ class SplitClosing:
         for error in ended:
             if error is not None:
                 raise error
-        if not self.service.unsettled():
-            await self.writer.submit(partial(forget_shares, now=self.service.clock()))
 
     async def _each(self, campaign: int, steps: Sequence[Callable[[], Awaitable[None]]]) -> None:
         """Take a campaign's steps in order. If its helper fails, log that and leave the rest to the next turn."""
@@ -90,12 +90,14 @@ class SplitClosing:
         """Tell the helper of a campaign, and store the id that it has there, or that the helper refused it."""
         held = refused = ""
         try:
-            held = (await self._ask(led, "", first_message(led)))["campaign"]
+            answer = await self._ask(led, "", first_message(led))
+            named = answer.get("campaign") if isinstance(answer, dict) else None
+            held = named if isinstance(named, str) else ""
         except ServiceError as error:
             if error.status not in FINAL:
                 raise
-            refused = error.said or str(error.status)
-        if not refused and not (isinstance(held, str) and HELD_NAME.fullmatch(held)):
+            refused = error.said if HELD_NAME.fullmatch(error.said) else str(error.status)
+        if not refused and not HELD_NAME.fullmatch(held):
             raise _odd()
         await self.writer.submit(lambda tx: tx.set_held(led.campaign, held, refused))
         log.info("a helper answered", extra={"campaign": led.campaign, "refused": refused})

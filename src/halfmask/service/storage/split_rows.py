@@ -285,11 +285,16 @@ class SplitStatements(Statements):
         """Delete the shares of periods that begin before an instant."""
         return self.remove_shares(holding, split_shares.c.time < before)
 
-    def withdraw_shares(self, holding: Holding, owner: str, times: Sequence[Instant] | None = None) -> int:
-        """Delete an owner's shares, of some periods or of all."""
+    def withdraw_shares(self, holding: Holding, owner: str, times: Sequence[Instant]) -> int:
+        """Delete an owner's shares of some periods."""
+        return self.remove_shares(holding, split_shares.c.owner == owner, split_shares.c.time.in_(times))
+
+    def empty_shares(self, holding: Holding, owner: str) -> int:
+        """Delete all shares of an owner. Of a verified one an empty, invalid row stays: its verdict is for good."""
         s = split_shares.c
-        where = [s.owner == owner] if times is None else [s.owner == owner, s.time.in_(times)]
-        return self.remove_shares(holding, *where)
+        where = (_of(holding), s.owner == owner, s.verdict != UNDECIDED, s.share != b"")
+        kept = self._do(update(split_shares).where(*where).values(share=b"", verdict=INVALID, number=0))
+        return int(kept.rowcount) + self.remove_shares(holding, s.owner == owner, s.verdict == UNDECIDED)
 
     def closing(self, campaign: int | None = None) -> list[ClosingRow]:
         """Return the periods that are closing, of all campaigns or one."""
