@@ -206,17 +206,22 @@ def test_who_leaves_is_withdrawn_at_both(pair: Pair) -> None:
     assert pair.close()["sum"]["estimate"] == estimate(pair, 9)
 
 
+def withdrawn_before_the_sum(pair: Pair, device: Device) -> Any:
+    """A transport to the helper; the device withdraws there when the leader asks for the sum."""
+    send = link_to(pair.helper)
+
+    def linked(method: str, address: str, headers: Any, body: bytes | None) -> Any:
+        if address.endswith("/sum"):
+            pair.helper.send("DELETE", f"/v1/split/{pair.held}/shares", device.ticket)
+        return send(method, address, headers, body)
+
+    return linked
+
+
 def test_a_report_withdrawn_at_the_helper_alone_is_dropped_from_the_fixed_set(pair: Pair) -> None:
     """The helper refuses the set, and the leader asks again without that report."""
     gone, *_ = three(pair, 1000, 2, 3, 4)
-    send = link_to(pair.helper)
-
-    def withdrawn_before_the_sum(method: str, address: str, headers: Any, body: bytes | None) -> Any:
-        if address.endswith("/sum"):
-            pair.helper.send("DELETE", f"/v1/split/{pair.held}/shares", gone.ticket)
-        return send(method, address, headers, body)
-
-    pair.reach(withdrawn_before_the_sum)
+    pair.reach(withdrawn_before_the_sum(pair, gone))
     entry = pair.close()
     assert entry["split"] == {"counted": 3, "invalid": 0, "missing": 1}
     assert entry["sum"]["estimate"] == estimate(pair, 9)
@@ -411,8 +416,9 @@ def test_gateways_and_peers_keep_no_split_campaign(pair: Pair) -> None:
 def test_both_services_on_each_kind_of_database(kind: str, request: pytest.FixtureRequest) -> None:
     address = request.getfixturevalue(f"{kind}_address")
     with split_pair(fresh_database(address), fresh_database(address)) as pair:
-        device, *_ = three(pair, 5, 6, 7)
+        device, gone, *_ = three(pair, 5, 1000, 6, 7)
         assert device.to_helper(START, 5)["status"] == device.to_leader(START, 5)["status"] == "known"
+        pair.reach(withdrawn_before_the_sum(pair, gone))
         assert pair.close()["sum"]["estimate"] == estimate(pair, 18)
         assert held(pair.leader) == held(pair.helper) == 0
 
