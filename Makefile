@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Tests run side by side: threads within a matrix product would only be in each other's way.
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 
-.PHONY: demo quick test test-slow coverage bench check docs pictures reproduction lock set-up system clean
+.PHONY: demo quick test test-slow coverage bench check docs pictures notebooks reproduction lock set-up system clean
 
 demo: $(VENV)/.run
 	$(BIN)/halfmask demo
@@ -44,6 +44,10 @@ docs: $(VENV)/.dev
 pictures: set-up
 	$(BIN)/halfmask demo -o demo
 	$(BIN)/python scripts/pictures.py demo docs/pictures
+
+# The outputs in the notebooks again.
+notebooks: $(VENV)/.dev
+	$(BIN)/python scripts/notebooks.py docs/notebooks docs/notebooks/*.ipynb
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
