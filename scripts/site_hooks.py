@@ -1,12 +1,17 @@
 """Hooks of mkdocs: the README is the first page, notebooks are pages, and keyboards reach all of a page."""
 
+import html
+import inspect
 import json
+import re
 import sys
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+
+import halfmask
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))  # mkdocs loads this file alone
@@ -25,8 +30,24 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 - as mkdocs calls it
-    """Link the page of a notebook in place of its file."""
+    """Link the page of a notebook in place of its file; in the reference, list all parameters of a command.
+
+    A command's options are also those of base classes, which mkdocstrings leaves out.
+    """
+    if page.file.src_uri == "reference.md":
+        return re.sub(r"^::: halfmask\.commands\.(\w+)\.[A-Z]\w*$", parameters, markdown, flags=re.MULTILINE)
     return markdown.replace(".ipynb)", ".md)")
+
+
+def parameters(found: re.Match[str]) -> str:
+    """Return the table of a command's parameters, from its signature and its help."""
+    function = getattr(halfmask, found[1])
+    told = dict(re.findall(r"^(\w+)\n((?: {4}.*\n?)+)", function.__doc__.partition("----------\n")[2], re.MULTILINE))
+    rows = ["| parameter | default | meaning |", "|---|---|---|"]
+    for name, each in inspect.signature(function).parameters.items():
+        default = "required" if each.default is each.empty else f"`{each.default}`"
+        rows.append(f"| `{name}` | {default} | {html.escape(' '.join(told[name].split())).replace('|', '&#124;')} |")
+    return "\n".join(rows)
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:  # noqa: ARG001 - as mkdocs calls it

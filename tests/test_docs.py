@@ -250,6 +250,7 @@ def test_the_site_is_built_with_the_python_reference(tmp_path: Path) -> None:
     assert ended.returncode == 0, ended.stderr
     page = (tmp_path / "site" / "reference" / "index.html").read_text(encoding="utf-8")
     assert all(f"halfmask.commands.{name}.{name}" in page for name in names())
+    assert page.count("<td><code>output</code></td>") > 10  # an option of a base class
     assert 'src="http' not in page
     with launched() as browser:
         for width, scheme in LOOKS:
