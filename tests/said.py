@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-EPSILON = re.compile(r"\bepsilons?( (is|of|at least|at most|above|below|or less|up to))* [0-9]", re.IGNORECASE)
+EPSILON = re.compile(r"(?<!--)\bepsilons?( (is|of|at least|at most|above|below|or less|up to))* [0-9]", re.IGNORECASE)
 CHANGE = re.compile(r"change of|changed? by up to|two values .* apart")
 WINDOW = re.compile(r"one reading|each of|every reading|every one of|readings in a row|total by|totals, each|in all\b")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z*(`\"])")

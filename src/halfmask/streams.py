@@ -40,6 +40,7 @@ NAMES: dict[str, tuple[int, ...] | None] = {
     "rewards.design": None,
     "rewards.draws": None,
     "service.smoothing": None,
+    "service.suspects": None,
     "simulation.consumer": None,
     "simulation.live_demo": None,
     "simulation.producer": None,

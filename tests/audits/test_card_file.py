@@ -58,7 +58,7 @@ OTHER: dict[type, Any] = {str: 7, int: "seven", float: "seven", bool: "yes", typ
 """A value of another type, by type."""
 OWN = ("details", "asked")
 """What an attack and a command keep for themselves, in their own form."""
-DERIVED = ("calibration", "caught", "lines", "share", "window", "words")
+DERIVED = ("against", "calibration", "caught", "lines", "share", "window", "words")
 """What follows from other fields, and is written for other readers."""
 DEFAULTED = ("step", "unit", "misfit", "low", "high")
 """What a guarantee, a sampler and a finding may lack."""

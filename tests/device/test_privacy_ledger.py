@@ -239,7 +239,10 @@ def test_what_is_printed_is_not_below_the_ledger_and_names_change_window_and_del
     show(Options(state=tmp_path, change="0.3", delta=1e-5))
     out, err = capsys.readouterr()
     head, _, *lines = out.splitlines()
-    assert "for a change of 0.3: in every reading of the window and in one reading (delta 1e-05)" in head
+    assert (
+        "for a change of 0.3 in the readings' unit: in every reading of the window and in one reading (delta 1e-05)"
+        in head
+    )
     account = read_ledger(state, "0.3", 1e-5)
     entries = [*account.days, *account.weeks, *account.months, account.total]
     for line, entry in zip(lines, entries, strict=True):

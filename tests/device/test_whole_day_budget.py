@@ -104,7 +104,7 @@ def test_the_window_of_30_days_rolls(world: World, tmp_path: Path) -> None:
     found = [sharer.put(readings[24 * day : 24 * day + 24]).reports for day in range(62)]
     assert found == [24] * 10 + [0] * 20 + [24] * 10 + [0] * 20 + [24] * 2
     again = sharer.put(readings)
-    assert (again.reports, again.refused) == (22 * 24, {"budget": 40 * 24})
+    assert (again.known, again.refused) == (22 * 24, {"budget": 40 * 24})
     assert sharer.put(list(reversed(hourly(40, "2026-09-20")))).refused["budget"] > 0
 
 

@@ -22,7 +22,6 @@ from halfmask.commands._options import (
 from halfmask.commands._printing import bar, note, print_json, print_rows
 from halfmask.commands._shared_options import Advances, OfProtection, Tells, Writes, profile_of, reopen
 from halfmask.errors import OptionError
-from halfmask.files import whole_file
 from halfmask_device.decimals import parse_number
 
 if TYPE_CHECKING:
@@ -110,6 +109,7 @@ class OfferOptions(Writes, OfProtection, Tells, Advances):
     def save(self, made: "Offer", path: Path) -> None:
         if path == self.statement:
             from halfmask.audits.card import ReportCard
+            from halfmask.files import whole_file
             from halfmask.pages.statement import statement
 
             card = None if self.card is None else ReportCard.read(self.card)

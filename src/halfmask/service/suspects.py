@@ -18,6 +18,7 @@ import numpy as np
 from halfmask.service.campaign import LatticeNoise, cell_width
 from halfmask.service.peer_outliers import peer_outliers
 from halfmask.service.storage.report_rows import ReportRow
+from halfmask.streams import stream
 from halfmask_device.instants import DAY
 
 FALSE_ALARM = 1e-3
@@ -165,7 +166,7 @@ def _block_logs(noise: LatticeNoise) -> tuple[tuple[float, float], ...]:
     if inner.size < 3 or np.any(inner[1:-1] ** 2 < inner[:-2] * inner[2:] * (1 - 1e-6)):
         return ()
     mass = np.concatenate([side[:0:-1], side])
-    rng = np.random.default_rng(0)
+    rng = stream(0, "service.suspects")
     draws = (rng.choice(mass.size, (DRAWS, BLOCK), p=mass / mass.sum()) - side.size + 1.0) * width
     sums = np.abs(draws - np.median(draws, axis=1, keepdims=True)).sum(axis=1)
     found = []
