@@ -54,10 +54,9 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:  # noqa:
     """Let keyboards reach what scrolls, and mark the bar at the top as the page's banner."""
     changes = {
         "<pre>": '<pre tabindex="0">',
-        "<table>": '<div class="wide" tabindex="0"><table>',
         "</table>": "</table></div>",
         '<div class="navbar ': '<div role="banner" class="navbar ',
     }
     for old, new in changes.items():
         output = output.replace(old, new)
-    return output
+    return re.sub(r"<table\b[^>]*>", '<div class="wide" tabindex="0"><table>', output)
