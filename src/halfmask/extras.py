@@ -1,6 +1,6 @@
 """Extras: libraries that are installed on demand, as in ``pip install 'halfmask[pages]'``.
 
-Modules import what they need, where they need it. The edges (commands, results, the program) run inside
+Modules import what they need at the place that needs it. The edges (commands, results, the program) run inside
 `naming_extras`. If a library of an extra is missing, it raises an ExtraError that says which extra installs it.
 """
 

@@ -20,7 +20,7 @@ ABOUT = b"halfmask"
 
 @contextmanager
 def whole_file(path: str | Path, mode: int = 0o666) -> Iterator[Path]:
-    """Yield a temporary path beside ``path``. On success it is renamed to ``path``, on failure it is deleted.
+    """Yield a temporary path in the folder of ``path``. On success it is renamed to ``path``, on failure it is deleted.
 
     The old file stays intact until the new one is complete and on disk, whatever happens in between (an exception,
     Ctrl-C, a full disk). An ``OSError`` becomes a ``RunError`` that names the file. The new file has the rights

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DRAWERS, PAGES = "halfmask.figures.result_figures", "halfmask.pages.result_tables"
-"""Where results are drawn and put into words. These rooms stand after this one: they are found by name, as plug-ins."""
+"""Where results are drawn and put into words. These rooms come after this one: they are found by name, as plug-ins."""
 
 
 class Shown(ABC):
@@ -45,7 +45,7 @@ class Shown(ABC):
         return figure
 
     def points(self) -> Sequence[tuple[float, float]]:
-        """Return the points of a small curve beside the table: privacy and utility, from 0 to 1.
+        """Return the points of a small curve next to the table: privacy and utility, from 0 to 1.
 
         Empty if there is none.
         """

@@ -191,7 +191,7 @@ class ReportCard(Result):
         return next(each for each in self.cards if each.id == id)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the content of `card.json`; the fields of a setting's guarantee stand directly in the setting."""
+        """Return the content of `card.json`; the fields of a setting's guarantee are directly in the setting."""
         held = to_plain(self)
         settings = [{**each.pop("guarantee"), **each} for each in held.pop("cards")]
         return {"format": FORMAT, "version": VERSION, "settings": settings, "calibration": CALIBRATION, **held}

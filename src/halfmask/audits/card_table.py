@@ -66,9 +66,9 @@ def protected_rows(card: ReportCard, unit: str, epsilon: float | None = None) ->
 
 
 def attack_rows(card: ReportCard) -> list[list[str]]:
-    """Return what reports still tell as a table, headings first: a row per setting, and one of unmasked reports.
+    """Return what reports still reveal as a table, headings first: a row per setting, and one of unmasked reports.
 
-    Attacks that apply to no setting have no column.
+    Attacks that apply to no setting lack a column.
     """
     held = {name: [each.found(name) for each in card.cards] for name in TOLD_BY_REPORTS}
     held = {name: found for name, found in held.items() if any(each and each.value is not None for each in found)}
@@ -80,7 +80,7 @@ def attack_rows(card: ReportCard) -> list[list[str]]:
 
 
 def _with_interval(found: Finding | None) -> str:
-    """Return a share with its interval; "=" marks a value that is no different from unmasked."""
+    """Return a share with its interval; "=" marks a value that does not differ from unmasked."""
     if found is None or found.value is None or found.low is None or found.high is None:
         return "-"
     same = " =" if found.details.get("no_difference") else ""
@@ -121,7 +121,7 @@ def card_notes(card: ReportCard) -> list[str]:
 
 
 def _of_totals_alone(card: ReportCard) -> list[str]:
-    """Return a note if attacks on masked readings saw only their totals, because there was no panel."""
+    """Return a note if attacks on masked readings saw only their totals, because the panel was missing."""
     if card.about.resolution == "readings":
         return []
     return [

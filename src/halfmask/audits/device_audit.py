@@ -17,7 +17,7 @@ DRAWS = 10_000
 def audit_device(setting: PrivacySetting, step: float, draws: int = DRAWS) -> EmpiricalAudit | None:
     """Return a test of the device's own noise against the setting's promise, on its lattice.
 
-    None if devices do not offer the setting on this lattice, or if it has no promise to test.
+    None if devices do not offer the setting on this lattice, or if it lacks a promise to test.
     """
     inner = setting.noise
     if inner.kind != "additive":

@@ -65,7 +65,7 @@ def noise_at_equal_utility(
 ) -> NoiseAtEqualUtility | None:
     """Return the comparison at deviations from the menu's largest down by `DECADES`.
 
-    None if the menu has no setting with additive noise.
+    None if the menu lacks a setting with additive noise.
 
     ``scale``  scores on this menu and profile, if already made
     ``pool``   runs the deviations in parallel

@@ -29,7 +29,7 @@ def recommendation_plot(found: Recommendation) -> Plot:
 
 
 def wished_levels_plot(found: WishedLevels) -> Plot:
-    """Return the epsilon of each level; levels without a promise have no bar."""
+    """Return the epsilon of each level; levels without a promise lack a bar."""
     told = [NO_PROMISE if each.promise.epsilon is None else upwards(each.promise.epsilon) for each in found.levels]
     epsilons = [each.promise.epsilon or 0.0 for each in found.levels]
     bars = Mark(

@@ -41,7 +41,7 @@ def noise_data(samples: Samples, window: float = WINDOW, unit: str = "") -> dict
 
     A point averages ``window`` of the mechanism's settings, at least one. The range is cut by half a window at both
     ends, so that no point averages fewer. Only additive noise is compared: the total of relative noise depends on the
-    readings, and direct mechanisms have no law.
+    readings, and direct mechanisms lack a law.
     """
     curves = {}
     for name in samples.names():

@@ -24,7 +24,7 @@ class EqualUtility:
 
 
 def equal_data(schedule: "Schedule") -> EqualUtility | None:
-    """Return the schedule's lines over its masked settings; None if it has no lines or fewer than two such settings."""
+    """Return the schedule's lines over its masked settings; None without lines or two such settings."""
     ids = sorted((id for id, noise in schedule.noise.items() if noise > 0), key=lambda id: schedule.noise[id])
     if len(ids) < 2 or not schedule.equal:
         return None

@@ -32,7 +32,7 @@ SHADES = {
 
 @dataclass(frozen=True, eq=False)
 class HeatMaps:
-    """Cells (dominant share, dominant setting) by the names in `CELL_TITLES`; NaN if a cell has no mix.
+    """Cells (dominant share, dominant setting) by the names in `CELL_TITLES`; NaN if a cell lacks a mix.
 
     ``shares``    descending from 100 %
     ``settings``  in descending order of utility

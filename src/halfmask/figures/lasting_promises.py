@@ -18,7 +18,7 @@ BETWEEN = (2, 4, 14, 90, 180)
 class LastingPromises:
     """What each offered level promises for growing numbers of readings, each changed by up to the question's change.
 
-    ``marks`` names some of the numbers, such as a day and a week. A level whose noise has no finite epsilon has only
+    ``marks`` names some of the numbers, such as a day and a week. A level whose noise lacks a finite epsilon has only
     odds.
     """
 
@@ -36,7 +36,7 @@ def lasting_data(offer: Menu | None, day: int) -> LastingPromises | None:
     """Return the promises for one reading up to a year of days of ``day`` readings each.
 
     They are for the question's change and delta, and every report has new noise. The result is None if the offer is
-    missing, has no masked level, or does not say what its epsilons are about.
+    missing, lacks a masked level, or does not say what its epsilons are about.
     """
     if offer is None or offer.question is None or len(offer.settings) < 2:
         return None

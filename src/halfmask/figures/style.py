@@ -206,7 +206,7 @@ def save(figure: Figure, path: str | Path) -> Path:
 def inline_svgs(figure: Figure, name: str) -> Iterator[str]:
     """Yield each subplot of a figure as an ``<svg>``, so that a page can arrange them.
 
-    It has no background, ink in the page's text colour, and letters as text. Every id begins with ``name`` and the
+    It is transparent, ink in the page's text colour, and letters as text. Every id begins with ``name`` and the
     subplot's number, so that one page can hold many. Nothing refers to other files.
     """
     with styled(**{"svg.fonttype": "none"}):

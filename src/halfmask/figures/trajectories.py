@@ -122,7 +122,7 @@ def trajectory_caption(data: Trajectories) -> str:
 
 
 def _reach(bands: dict[str, Band]) -> float:
-    """Return the highest privacy of any band; 1 if there are no bands."""
+    """Return the highest privacy of any band; 1 without bands."""
     return max((float(band.at[-1]) for band in bands.values()), default=1.0)
 
 

@@ -72,7 +72,7 @@ def why_dangerous(entry: MenuSetting, asked: Question | None = None, card: Repor
 def _whose(id: str, inputs: ResultsFolder, menu: Menu | None) -> str:
     """Return a setting's name with its menu: a level of the offer, or a setting of the paper's menu.
 
-    If there is no offer, the menu is not named.
+    Without an offer, the menu is not named.
     """
     if menu is inputs.offer:
         return f"Level {id} of the offer"

@@ -173,7 +173,7 @@ def _sentences(
 
 
 def _promise(entry: MenuSetting, menu: Menu, words: Mapping[str, Any], unit: str) -> list[str]:
-    """Return the best odds of an attacker for one report and for a longer time, or that there is no promise."""
+    """Return the best odds of an attacker for one report and for a longer time, or that a promise is missing."""
     found, asked = entry.protection, menu.question
     if found is None or asked is None or found.reading is None or not found.pure:
         return [words["no_promise"]]
@@ -216,7 +216,7 @@ def _written(text: str, words: Mapping[str, Any]) -> str:
 
 
 def _quantiles(entry: MenuSetting) -> list[float] | None:
-    """Return |psi| at equally spaced probabilities, for the page to draw noise; None if there is no noise to draw."""
+    """Return |psi| at equally spaced probabilities, for the page to draw noise; None without noise to draw."""
     if entry.id == NONE_ID or entry.setting.kind != "additive" or entry.setting.inner is not None:
         return None
     chances = np.linspace(0, 1, CHANCES)

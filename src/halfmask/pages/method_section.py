@@ -33,7 +33,7 @@ LIMITS = (
 
 
 def quality_section(inputs: ResultsFolder) -> Markup:
-    """Return the quality table of the profile and notes on it; empty if there is no profile."""
+    """Return the quality table of the profile and notes on it; empty without a profile."""
     if inputs.profile is None:
         return Markup("")
     rows = [[name, _short(words) if name == "source" else words] for name, words in table_rows(inputs.profile)]
@@ -146,7 +146,7 @@ def limits_section() -> Markup:
 
 
 def repeat_section(inputs: ResultsFolder) -> Markup:
-    """Return the commands that give the same files again, byte for byte but for two parts whose noise has no seed."""
+    """Return the commands that give the same files again, byte for byte but for two parts with unseeded noise."""
     there, folder = [part for part in PARTS if inputs.holds(part)], inputs.folder.resolve().name
     lines = "\n".join([f"mkdir -p {shlex.quote(folder)}", *(inputs.command(part) for part in (*there, "report"))])
     return joined_markup(

@@ -70,7 +70,7 @@ def _reading_columns(menu: Menu, profile: Profile | None) -> list[tuple[str, lis
 
 
 def _error_of(each: MenuSetting, users: int) -> float | None:
-    """Return the error of a total of so many producers; 0 of unmasked ones."""
+    """Return the error of a total of ``producers``; 0 of unmasked ones."""
     return (each.protection.errors if each.protection else {}).get(users, 0.0 if each.id == NONE_ID else None)
 
 

@@ -163,7 +163,7 @@ def _row(each: SettingCard, day: int) -> list[str]:
 
 
 def _unmasked(card: ReportCard) -> str:
-    """Return the shares recognised without noise and by chance; empty if the card has no such attack."""
+    """Return the shares recognised without noise and by chance; empty if the card lacks this attack."""
     found = [each.found("reidentification-half") for each in card.cards]
     held = next((each for each in found if each and each.value is not None), None)
     if held is None:

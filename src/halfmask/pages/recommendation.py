@@ -3,11 +3,11 @@
 A level is recommended only if all of this holds:
 
     its epsilon for a whole day, any total within the bounds, at delta 1e-6, is at most `SIGNED`
-    attacks were run on what it masks (series of readings if these are masked), and each that can tell does measurably
+    attacks were run on what it masks (series of readings if these are masked), and each conclusive one does measurably
     worse than on unmasked reports: the 95 % interval of its result does not hold the unmasked result
     it hides something, and there are enough producers for the wanted error
 
-An attack cannot tell if its interval holds both the unmasked result and that of blind chance: then too few users were
+An attack is inconclusive if its interval holds both the unmasked result and that of blind chance: then too few users were
 attacked to see any difference.
 """
 
@@ -121,7 +121,7 @@ def worse(found: Finding) -> bool:
 
 
 def blind(found: Finding) -> bool:
-    """Return whether an attack cannot tell: its interval holds the unmasked result and that of blind chance."""
+    """Return whether an attack is inconclusive: its interval holds the unmasked result and that of blind chance."""
     chance = found.details.get("without_reports" if found.name in ERRORS else "chance")
     low, high = found.low or 0.0, found.high or 0.0
     return chance is not None and all(low <= each <= high for each in (float(chance), found.baseline or 0.0))

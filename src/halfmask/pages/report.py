@@ -31,7 +31,7 @@ def report(folder: str | Path, formats: Sequence[str] = (), spell: Speller = by_
 
     If a section's files are missing, the page has the command that makes them instead; ``spell`` writes that command.
     ``formats`` also draws the figures to ``folder/figures``. The title is the name of the data by default. Equal inputs
-    give equal bytes, because the page has no date.
+    give equal bytes, because the page is undated.
     """
     check_formats(formats)
     folder = Path(folder)

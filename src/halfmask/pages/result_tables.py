@@ -35,7 +35,7 @@ def in_notebook(result: Any) -> Markup:
 
 @singledispatch
 def told(result: Any) -> list[list[str]]:
-    """Return a small table of a result, headings first. Raise an OptionError if its type has no table."""
+    """Return a small table of a result, headings first. Raise an OptionError if its type lacks a table."""
     raise OptionError(f"there is no table of a {type(result).__name__}")
 
 

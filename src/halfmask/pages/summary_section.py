@@ -34,7 +34,7 @@ def left_out(inputs: ResultsFolder, part: str) -> Markup:
 
 
 def shown_as(words: InWords) -> str:
-    """Return the range that a typical reading shows as, with a true minus sign, or words if there is no range."""
+    """Return the range that a typical reading shows as, with a true minus sign, or words without a range."""
     if words.low is None or words.high is None:
         return "masked by a rule without a noise law"
     ends = words.range()
@@ -154,7 +154,7 @@ def _mixes(inputs: ResultsFolder) -> list[str]:
 
 
 def menu_section(inputs: ResultsFolder) -> Markup:
-    """Return the menu as Table 1 and in plain words, and the bins without a setting; empty if there is no menu."""
+    """Return the menu as Table 1 and in plain words, and the bins without a setting; empty without a menu."""
     menu = inputs.menu
     if menu is None:
         return Markup("")

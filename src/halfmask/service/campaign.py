@@ -183,7 +183,7 @@ class Campaign:
 
     @cached_property
     def groups(self) -> tuple[str, ...]:
-        """Return the groups of which each producer names one; none if the campaign has no groups."""
+        """Return the groups of which each producer names one; none without groups."""
         return tuple(self.terms.get("groups", ()))
 
     @property
@@ -217,7 +217,7 @@ class Campaign:
         return span
 
     def span(self, key: str) -> Span | None:
-        """Return the campaign's period of this name; None if the campaign has no such period."""
+        """Return the campaign's period of this name; None if the name is unknown."""
         span = self.calendar.named(key)
         return span if span and span.ends > self.begins and span.begins < self.ends else None
 

@@ -1,4 +1,4 @@
-"""How a campaign stands, for its consumer: members, money, refused reports, and what other rewards would do."""
+"""The state of a campaign, for its consumer: members, money, refused reports, and what other rewards would do."""
 
 import math
 import re

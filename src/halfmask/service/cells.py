@@ -30,7 +30,7 @@ def merge(parts: Iterable[Mapping[str, Cell]]) -> Cells:
 
 
 def cell_name(setting: str, group: str | None) -> str:
-    """Return the name of the cell of a setting in a group. Ids of settings have no slash; groups may."""
+    """Return the name of the cell of a setting in a group. Ids of settings are without slashes; groups may."""
     return setting if group is None else f"{setting}/{group}"
 
 

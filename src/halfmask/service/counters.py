@@ -1,7 +1,7 @@
-"""Numbers that the processes of a service count together, each in a file of its own in one folder.
+"""Numbers that the processes of a service count together, each in its own file in one folder.
 
 A file is mapped into memory, so that counting costs no system call and what was counted survives `kill -9`. A record
-is the length of its name, its value and its name. The length is written last: who reads meanwhile sees whole records.
+is the length of its name, its value and its name. The length is written last: a reader meanwhile sees whole records.
 """
 
 import mmap

@@ -87,7 +87,7 @@ def _interval(estimate: float | Fraction, error: float, reach: float | Fraction)
 def estimates(campaign: Campaign, cells: Cells, *, closed: bool = True) -> Plain:
     """Return ``sum``, ``mean`` and ``variance`` of a period in the campaign's unit.
 
-    Each is None if there are no reports.
+    Each is None without reports.
 
     Two successive snapshots of a period that is not ``closed`` may differ by a single producer of one setting. So
     nothing in them depends on single settings.

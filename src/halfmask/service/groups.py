@@ -64,7 +64,7 @@ def grouped_entry(campaign: Campaign, key: str, cells: Cells) -> Plain:
 
 
 def choose_group(campaign: Campaign, value: Any) -> str | None:
-    """Return the group that a producer names when it joins; None if the campaign has no groups."""
+    """Return the group that a producer names when it joins; None without groups."""
     if not campaign.groups:
         if value is not None:
             raise unfit("group", "this campaign has no groups")

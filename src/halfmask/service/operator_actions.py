@@ -42,7 +42,7 @@ class Operator:
     clock: Callable[[], Instant] = field(default=system_clock)
 
     def listed(self, kind: str, campaign: str | None, after: str, most: int) -> list[Plain]:
-        """Return what there is of a kind, in order, at most so many after the one named ``after``."""
+        """Return what there is of a kind, in order, at most that number after the one named ``after``."""
         with self.store.reading() as tx:
             key = None if campaign is None else _named(tx, campaign, "campaigns")[1]
             names = {row.key: row.public for row in tx.campaigns()}

@@ -145,7 +145,7 @@ class _Batch:
         self.periods: dict[str, _Period] = {}
         self.standing: dict[int, dict[Instant, tuple[Value, str, int]]] = {}
         self.taken: dict[tuple[int, Instant], Instant] = {}
-        """The time of the report that stands in a slot, by producer and slot, if the campaign has slots."""
+        """The time of the first report in a slot, by producer and slot, if the campaign has slots."""
         self.split = LeaderIntake.of(tx, campaign)
         self.earned: list[tuple[int, int, str, Instant]] = []
         self.groups: dict[int, str | None] = {}
@@ -178,7 +178,7 @@ class _Batch:
         return answers
 
     def _read(self, period: _Period) -> None:
-        """Find what stands at the times that came for a period, or in their slots."""
+        """Find the stored reports at the times that came for a period, or in their slots."""
         bucket, span = self.campaign.bucket(period.span), period.span
         if self.every:
             stored = self.tx.standing_within(bucket, slot_ranges(period.asked, self.every, span.begins))

@@ -41,9 +41,9 @@ from halfmask_device.instants import HOUR
 LENGTHS = {**SHORT, "day": 24 * HOUR, "week": 168 * HOUR, "month": 731 * HOUR, "year": 8766 * HOUR}
 """About how long a period is."""
 SEASONS = {"quarter_hour": 96, "half_hour": 48, "hour": 24, "day": 7, "week": 0, "month": 12, "year": 0}
-"""Periods after which a season comes again; 0 where there is none."""
+"""Periods after which a season comes again; 0 without a season."""
 BLOCK, MARGIN = 120, 60
-"""Periods that are estimated together, and those beside them that are looked at."""
+"""Periods that are estimated together, and their neighbours that are used."""
 LEAST = 14
 MOST_BLOCKS = 12
 """Blocks that are worked out for one answer: each takes some tenth of a second."""

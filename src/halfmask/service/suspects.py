@@ -25,7 +25,7 @@ FALSE_ALARM = 1e-3
 """The chance that one run over honest producers flags any of them."""
 LEAST_REPORTS = 8
 DAYS_BACK = 7
-"""A producer's reports are compared with its own of up to so many days before."""
+"""A producer's reports are compared with its own of up to this number of days before."""
 MODULI = (2, 5, 10)
 RATES = tuple(2.0**power for power in range(-3, 11))
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 LEAST, PART = 10, 100
 """Fewest values that are not looked at, and one of how many."""
 LENGTH = 5
-"""The tail is so many times as long as the part of it that is not looked at."""
+"""The tail is this many times as long as the part of it that is not looked at."""
 
 
 def largest_ignored(size: int) -> int:

@@ -223,7 +223,7 @@ class SimulatedProducer:
         return [(time, self.lattice.steps(value, "a reading") or 0) for time, value in readings]
 
     def _fates(self) -> tuple[dict[str, str | None], set[str]]:
-        """Return the outcome of the report for each time, None if there is no receipt; and the times of split ones."""
+        """Return the outcome of the report for each time, None without a receipt; and the times of split ones."""
         with self.sharer.state.memory() as memory:
             query = "SELECT time, outcome, setting FROM queue WHERE campaign = ?"
             rows = memory.execute(query, (self.campaign,)).fetchall()

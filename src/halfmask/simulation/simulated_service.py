@@ -67,7 +67,7 @@ def no_script() -> Iterator[None]:
 def hosted(folder: Path, now: int, *, split: bool = False) -> Iterator[Host]:
     """Run a service on a database in ``folder`` until the block ends.
 
-    ``split``  also run its helper, in a process and on a database of its own
+    ``split``  also run its helper, in a process and on another database
     """
     clock: Any = mp.get_context("spawn").Value("q", now)
     with ExitStack() as stack:

@@ -159,5 +159,5 @@ class AllSettings:
 
     @lru_cache(maxsize=QUESTIONS_KEPT)  # noqa: B019 - one object lives as long as the page
     def error(self, question: Question, producers: int) -> FloatArray:
-        """Return the mean error of a period's total of so many producers; NaN without a noise law."""
+        """Return the mean error of a period's total of ``producers``; NaN without a noise law."""
         return self.protection(question).error(producers)

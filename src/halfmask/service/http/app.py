@@ -62,7 +62,7 @@ Endpoint = Callable[[HttpRequest], Awaitable[Response]]
 
 @dataclass(frozen=True)
 class EdgeOptions:
-    """What of HTTP an operator may choose.
+    """The options of HTTP that an operator may choose.
 
     ``origins``     the origins of pages whose scripts may ask, such as https://meters.example.org; none by default
     ``access_log``  whether each request is logged: method, path without names, status and seconds
@@ -147,7 +147,7 @@ def create_app(
 
     ``close_every``  seconds between two checks for periods to close; None leaves closing to requests, for tests
     ``tasks``        background tasks that run as long as the application does
-    ``edge``         what of HTTP an operator may choose
+    ``edge``         the options of HTTP
     """
     writer = Writer(service)
 

@@ -132,7 +132,7 @@ Decisions = dict[str, tuple[bytes, int, int]]
 
 
 def prepare_verdicts(call: Call) -> Decisions:
-    """Verify the shares that are here and have no verdict. Nothing is written."""
+    """Verify the shares that are here and lack a verdict. Nothing is written."""
     from halfmask.service.split.batch_verification import valid_reports  # a service starts without it
 
     split, span = _led_by_caller(call)
@@ -151,7 +151,7 @@ def prepare_verdicts(call: Call) -> Decisions:
 
 
 def _read_verifiers(call: Call) -> tuple[list[str], dict[str, bytes]]:
-    """Return the nonces that were sent in order, and each one's verifier; one that is no base64 proves nothing."""
+    """Return the nonces that were sent in order, and each one's verifier; one that is not base64 proves nothing."""
     sent = call.body().get("reports")
     if not isinstance(sent, list) or not all(isinstance(each, dict) for each in sent):
         raise unfit("reports", "reports must be a list of objects with report and verifier")

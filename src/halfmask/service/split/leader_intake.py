@@ -1,4 +1,4 @@
-"""Split reports at the leader: their shares are stored as they came, and stand like any other report."""
+"""Split reports at the leader: their shares are stored as they came, and count like any other report."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ class LeaderIntake:
 
     ``id``      the split setting's id on the menu
     ``size``    the bytes of the leader's share
-    ``nonces``  those that stand
+    ``nonces``  those that are stored
     """
 
     tx: Transaction
@@ -34,7 +34,7 @@ class LeaderIntake:
 
     @classmethod
     def of(cls, tx: Transaction, campaign: Campaign) -> "LeaderIntake | None":
-        """Return the intake of a campaign; None if it has no split setting."""
+        """Return the intake of a campaign; None if it lacks a split setting."""
         led = tx.led(campaign.key) if campaign.split_id else None
         if led is None:
             return None
@@ -48,7 +48,7 @@ class LeaderIntake:
         standing: dict[int, dict[Instant, tuple[int | Nonced, str, int]]],
         values: Iterable[int | Nonced],
     ) -> None:
-        """Add the stored split reports of producers to ``standing``, and find which nonces of these values stand."""
+        """Add the stored split reports of producers to ``standing``, and find which nonces of these values are stored."""
         owners: dict[Instant, set[str]] = {}
         for producer, times in asked.items():
             for time in times:

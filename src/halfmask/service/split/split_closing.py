@@ -192,7 +192,7 @@ def _read_results(answer: Any, count: int) -> list[str]:
 
 
 def _read_sum(answer: Any, count: int) -> int | None:
-    """Return the helper's noisy sum of so many reports, None for an empty set."""
+    """Return the helper's noisy sum of a set, None for an empty set."""
     if not isinstance(answer, dict) or answer.get("reports") != count:
         raise _odd()
     share = read_bytes(answer.get("share"), ELEMENT_BYTES)
@@ -248,7 +248,7 @@ def publish_split(
     share: int | None = None,
     draws: Draws | None = None,
 ) -> None:
-    """Close a period: add this service's noisy sum to the helper's, or leave the split part out if there is no share.
+    """Close a period: add this service's noisy sum to the helper's, or leave the split part out without one.
 
     ``asked``  the hash of the set that the helper was asked for; if the set is another one by now, nothing is done.
                None if the helper has not been heard for so long that the period ends without it
@@ -276,5 +276,5 @@ def make_turn(service: Service, writer: Writer) -> Callable[[], Awaitable[None]]
 
 
 def background_task(every: float = EVERY) -> BackgroundTask:
-    """Return the background task that closes periods with their helpers, a turn ``every`` so many seconds."""
+    """Return the background task that closes periods with their helpers, a turn every ``every`` seconds."""
     return repeated(make_turn, every, "split sums could not be closed", spare=0)

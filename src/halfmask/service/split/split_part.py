@@ -19,7 +19,7 @@ class SplitPart:
     """The split reports of a closed period.
 
     ``counted``  how many reports both services hold, with a valid proof
-    ``sum``      their noisy sum in steps; None if there is no sum
+    ``sum``      their noisy sum in steps; None without one
     ``invalid``, ``missing``  how many reports did not count, by reason
     """
 

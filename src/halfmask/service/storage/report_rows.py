@@ -52,7 +52,7 @@ class ReportStatements(Statements):
     def make_room(self, low: int, high: int) -> None:
         """Prepare to store the first reports of buckets from ``low`` to below ``high``, which are deleted together.
 
-        A partition is made in a transaction of its own, because others cannot make theirs until it ends.
+        A partition is made in its own transaction, because others cannot make theirs until it ends.
         """
         if self._database.partitions:
             with self.connection.engine.begin() as connection:
