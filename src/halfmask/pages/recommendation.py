@@ -7,7 +7,7 @@ A level is recommended only if all of this holds:
     worse than on unmasked reports: the 95 % interval of its result does not hold the unmasked result
     it hides something, and there are enough producers for the wanted error
 
-An attack is inconclusive if its interval holds both the unmasked result and that of blind chance: then too few users were
+An attack is inconclusive if its interval holds both the unmasked result and that of blind chance: too few users were
 attacked to see any difference.
 """
 

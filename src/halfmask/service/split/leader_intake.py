@@ -48,7 +48,7 @@ class LeaderIntake:
         standing: dict[int, dict[Instant, tuple[int | Nonced, str, int]]],
         values: Iterable[int | Nonced],
     ) -> None:
-        """Add the stored split reports of producers to ``standing``, and find which nonces of these values are stored."""
+        """Add the stored split reports of producers to ``standing``, and find which of these nonces are stored."""
         owners: dict[Instant, set[str]] = {}
         for producer, times in asked.items():
             for time in times:
