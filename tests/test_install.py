@@ -215,7 +215,10 @@ def given(folder: Path) -> None:
     lake = folder / "lake" / "c" / "2026-01-01"
     lake.mkdir(parents=True)
     columns: dict[str, list[Any]] = {"campaign": ["c"], "period": ["2026-01-01"], "node": ["n"], "producer": [1]}
-    pq.write_table(pa.table(columns | {"time": [0], "steps": [3], "setting": ["none"]}, SCHEMA), lake / "n.parquet")
+    pq.write_table(
+        pa.table(columns | {"time": [0], "steps": [3], "setting": ["none"], "group_name": [None]}, SCHEMA),
+        lake / "n.parquet",
+    )
 
 
 @pytest.fixture(scope="module")

@@ -77,6 +77,22 @@ class CampaignLevel:
         return max(bisect_left(begun, first + days) - i for i, first in enumerate(begun))
 
 
+def month_reward(terms: CampaignTerms, id: str, seen: int | None = None) -> int | None:
+    """Return the most that a level earns in 30 days, under the cap of a period.
+
+    It is None if nothing says how many readings a day has.
+    """
+    offer = terms.offer
+    reward, cap = (offer.get("rewards") or {}).get(id, 0), offer.get("most_per_period")
+    reports = CampaignLevel.of(terms, id).reports(ROLLING, seen)
+    if not isinstance(reward, int) or reports is None:
+        return None
+    if not isinstance(cap, int):
+        return reward * reports
+    spans = Calendar(terms.period, terms.time_zone).spans(terms.begins, terms.begins + WINDOW_DAYS[ROLLING] * DAY)
+    return min(reward * reports, cap * len(list(spans)))
+
+
 def planned_reports(levels: Iterable[CampaignLevel], window: Window, seen: int | None) -> dict[str, int] | None:
     """Return the largest number of reports in a window by law; None if it is not known for a level.
 

@@ -8,6 +8,7 @@ from typing import Any
 from halfmask_device.decimals import money
 from halfmask_device.errors import OptionError, RunError
 from halfmask_device.http_client import ServiceClient
+from halfmask_device.level_epsilon import month_reward
 from halfmask_device.protocol import CampaignTerms
 from halfmask_device.split_terms import SplitTerms
 
@@ -85,6 +86,16 @@ def check_group(terms: CampaignTerms, group: str | None) -> None:
         raise OptionError("this campaign has no groups: leave `group` out", kind="group")
 
 
+def pay_words(terms: CampaignTerms, id: str, seen: int | None = None) -> str:
+    """Return what a level earns, per report and in 30 days; empty if it earns nothing."""
+    reward, currency = (terms.offer.get("rewards") or {}).get(id), str(terms.offer.get("currency", ""))
+    if not isinstance(reward, int):
+        return ""
+    most = month_reward(terms, id, seen)
+    month = "" if most is None else f", up to {money(most, currency)} in 30 days"
+    return f"{money(reward, currency)} a report{month}"
+
+
 def levels(terms: CampaignTerms) -> dict[str, list[str]]:
     """Return for each setting id of a campaign's menu its name, the setting and the reward per report.
 
@@ -93,7 +104,7 @@ def levels(terms: CampaignTerms) -> dict[str, list[str]]:
     offer, found = terms.offer, {}
     for entry in offer["menu"]["settings"]:
         reward, name = (offer.get("rewards") or {}).get(entry["id"]), entry.get("name")
-        paid = f"{money(reward, str(offer.get('currency', '')))} a report" if isinstance(reward, int) else ""
+        paid = pay_words(terms, entry["id"]) if isinstance(reward, int) else ""
         told = [name if isinstance(name, str) else "", terms.menu[entry["id"]], paid]
         found[entry["id"]] = [words for words in told if words]
     return found

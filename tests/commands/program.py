@@ -35,12 +35,12 @@ def process(*arguments: object, before: Callable[[], None] | None = None) -> End
     )
 
 
-def halfmask(*arguments: object, cwd: Path | None = None) -> Ended:
+def halfmask(*arguments: object, cwd: Path | None = None, columns: int = 200) -> Ended:
     """Run its entry point with these arguments here, which spares the start of a process."""
     out, complaint, code = io.StringIO(), io.StringIO(), 0
     with (
         patch.object(sys, "argv", ["halfmask", *map(str, arguments)]),
-        patch.dict(os.environ, TERMINAL),
+        patch.dict(os.environ, TERMINAL | {"COLUMNS": str(columns)}),
         contextlib.chdir(cwd or Path.cwd()),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(complaint),

@@ -230,22 +230,21 @@ def test_a_budget_is_sealed_and_sensible(tmp_path: Path) -> None:
 
 
 def test_what_is_printed_is_not_below_the_ledger_and_names_change_window_and_delta(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
     device = Producer("laplace:0.7", LATTICE, tmp_path)
     list(device.reports((f"2026-11-{day:02}T{hour:02}:00Z", 1.0) for day in (16, 17) for hour in range(7)))
     state = State(tmp_path)
     write_budgets(state, {"local": Budget(9.87654321, "0.3", "week", 1e-5)})
     show(Options(state=tmp_path, change="0.3", delta=1e-5))
     out, err = capsys.readouterr()
-    head, _, *lines = out.splitlines()
-    assert (
-        "for a change of 0.3 in the readings' unit: in every reading of the window and in one reading (delta 1e-05)"
-        in head
-    )
+    *lines, head = out.splitlines()
+    assert "for a change of 0.3" in head
+    assert "in every reading of the window and in one reading (delta 1e-05)" in head
     account = read_ledger(state, "0.3", 1e-5)
-    entries = [*account.days, *account.weeks, *account.months, account.total]
-    for line, entry in zip(lines, entries, strict=True):
+    entries = [account.total, *account.months, *account.weeks, *reversed(account.days)]
+    for line, entry in zip(lines[1:], entries, strict=True):
         shown = [float(number) for number in line.split()[-4:]]
         for number, bound in zip(shown, (entry.epsilon, entry.one, entry.unit, entry.whole), strict=True):
             assert bound * (1 - SLACK) <= number <= 1.01 * bound

@@ -42,7 +42,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str
 def test_quarter_hours_are_sent_as_totals(service: tuple[str, str, str], tmp_path: Path) -> None:
     address, consumer, campaign = service
     state = ("--state", str(tmp_path / "state"))
-    joined = run("join", address, "--setting", "N", *FREE, *state)
+    joined = run("join", address, "--setting", "N", *FREE, *state, "--explain")
     assert joined.returncode == 0
     assert "one report per quarter hour" in joined.stderr
     assert "totals are sent as they are" in joined.stderr

@@ -1,16 +1,14 @@
 """What a profile says about itself: quantiles, advice, pictures in blocks."""
 
-import io
 import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.quality import QUANTILES, advice, quality, quantiles, step_text
-from halfmask.profiles.show import bars, picture_data, print_profile, table_rows
+from halfmask.profiles.show import bars, picture_data, pictures, short_rows, table_rows
 from tests.profiles.oracle import Reading
 from tests.profiles.panels import START, plain, profile_of, series
 
@@ -43,9 +41,15 @@ def test_advice_where_relative_errors_break() -> None:
 
 def test_a_sum_of_parts_with_different_policies_is_shown() -> None:
     both = profile_of(series("a", [1.0, 2.0])) + profile_of(series("b", [1.0, 2.0]), duplicates="last")
-    console = Console(file=io.StringIO(), width=100)
-    print_profile(both, console)
     assert dict(table_rows(both))["duplicates"] == "0 (by part, first, last or mean kept)"
+
+
+def test_the_short_table_is_part_of_the_whole_one_and_pictures_fit_their_width() -> None:
+    profile = profile_of(plain(3, 100))
+    assert set(short_rows(profile)) < set(table_rows(profile))
+    drawn = pictures(profile, 40)
+    assert max(len(line) for line in drawn if "█" in line) <= 42
+    assert sum("█" in line for line in drawn) >= 2
 
 
 def test_bars_are_as_high_as_their_values() -> None:

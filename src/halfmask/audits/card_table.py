@@ -109,7 +109,6 @@ def card_notes(card: ReportCard) -> list[str]:
         f"hidden, noise that stays: what attacks achieve on {about.evidence}. hidden: the error of the best guess "
         "of a reading from its report, beside that without it. noise that stays: the share of the noise's variance "
         "that a smoother cannot remove; of large noise hardly any, even where it learns nothing but what others have.",
-        *_of_totals_alone(card),
         "What reports still tell: of masked reports, with 95 % intervals over the attacked users; = is no different "
         "from unmasked. named, by a day, by half: users named rightly, by who knows their other days, or the other "
         "half. own day, own month: the error of the middle user's own total. quietest week: named rightly. empty day: "
@@ -118,6 +117,12 @@ def card_notes(card: ReportCard) -> list[str]:
         "even within 1.1 % of its size, the width of a profile's bins." + _families(card),
         CALIBRATION,
     ]
+
+
+def card_warnings(card: ReportCard) -> list[str]:
+    """Return where score, guarantee and attacks disagree; first, that attacks saw only totals if there was no panel."""
+    told = [f"{each.id}: {warning}" for each in card.cards for warning in each.warnings]
+    return [*_of_totals_alone(card), *told]
 
 
 def _of_totals_alone(card: ReportCard) -> list[str]:

@@ -1,11 +1,15 @@
 """Print notes and progress to standard error, and results to standard output."""
 
 import json
+import shutil
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
+
+from halfmask.commands._table_layout import parts, wrapped
 
 CONTROLS = ("Cc", "Cf")
 """Categories of control characters and of marks that turn or hide text."""
@@ -32,15 +36,6 @@ def one_line(text: object) -> str:
 
 def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
-
-
-def print_table_of(made: Any, aggregate: Any = "auto") -> None:
-    from rich.console import Console
-
-    from halfmask.commands._program import phrase
-    from halfmask.profiles.show import print_profile
-
-    print_profile(made, Console(), aggregate, phrase)
 
 
 @contextmanager
@@ -116,24 +111,107 @@ def live_rows(headings: Sequence[str], total: int) -> Iterator[Callable[[Sequenc
         yield add
 
 
-CELL, WORD = 8, 16
-"""How many characters of a cell, and of a word, stay on one line in a narrow terminal."""
+def print_rows(rows: Sequence[Sequence[object]], title: str | None = None) -> None:
+    """Print a whole table, headings first. One that is too wide is printed as several, below each other."""
+    print_lines(*([title] if title else ()), style="bold")
+    for part in parts(rows, columns()):
+        print_lines(*part.head, style="dim")
+        print_lines(*(line for row in part.rows for line in row))
 
 
-def print_rows(rows: Sequence[Sequence[str]], title: str | None = None) -> None:
-    """Print a table, headings first."""
+def print_lines(*lines: str, style: str = "") -> None:
+    """Print lines as they are, in a style on terminals only."""
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
     console = Console()
-    if title:
-        console.print(title, style="bold", markup=False, emoji=False, highlight=False)
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for place, heading in enumerate(rows[0]):
-        cells = [str(row[place]) for row in rows[1:]]
-        widest, longest = max(map(len, [*cells, ""])), max(map(len, " ".join([heading, *cells, "-"]).split()))
-        table.add_column(heading, overflow="fold", min_width=max(min(widest, CELL), min(longest, WORD)))
-    for row in rows[1:]:
-        table.add_row(*(Text(str(cell)) for cell in row))
-    console.print(table, crop=False)  # a table too wide is better than one without its last column
+    for line in map(without_controls, lines):
+        console.print(Text(line, style=style), soft_wrap=True)
+
+
+def columns() -> int:
+    """Return how many characters a line has."""
+    return shutil.get_terminal_size().columns
+
+
+Table = tuple[str, Sequence[Sequence[object]]]
+"""A title, and rows of which the first has the headings."""
+LEAST_ROWS = 8
+"""How many lines of each table are printed, whatever else there is to say."""
+
+
+@dataclass(frozen=True)
+class CommandAnswer:
+    """What a command has found, as it is printed.
+
+    ``plain``     everything, for `--json`
+    ``tables``    what is printed by default; the last columns are left out if they do not fit
+    ``means``     one sentence on what the tables say
+    ``then``      the next command
+    ``warnings``  what the user must see
+    ``more``      further tables, for `--explain`
+    ``words``     definitions and method, for `--explain`
+    ``most``      how many lines are printed by default, with those on files that were written
+    """
+
+    plain: Any
+    tables: Sequence[Table]
+    means: str
+    then: str = ""
+    warnings: Sequence[str] = ()
+    more: Sequence[Table] = ()
+    words: Sequence[str] = ()
+    most: int = 14
+
+
+def print_answer(answer: CommandAnswer, *, explain: bool = False, json: bool = False) -> None:
+    """Print a result: tables, one sentence and the next command; with definitions and all rows if asked for."""
+    from halfmask.commands._program import phrase
+
+    if json:
+        print_json(answer.plain)
+        return
+    width = columns()
+    means = wrapped(phrase(answer.means), width) if answer.means else []
+    warnings = [wrapped(f"! {phrase(each)}", width, "  ") for each in answer.warnings]
+    if explain:
+        for title, rows in (*answer.tables, *answer.more):
+            print_rows(rows, title)
+    else:
+        room = answer.most - len(means) - bool(answer.then)
+        warnings = _few(warnings, room - sum(min(len(rows) + 1, LEAST_ROWS) for _, rows in answer.tables))
+        _print_some(answer.tables, room - sum(map(len, warnings)), width)
+    print_lines(*means)
+    sys.stdout.flush()
+    words = [wrapped(phrase(each), width, "  ") for each in answer.words if explain]
+    for lines in (*warnings, *words, [f"next: {answer.then}"] if answer.then else []):
+        for line in lines:
+            print(without_controls(line), file=sys.stderr)
+
+
+def _few(warnings: Sequence[list[str]], room: int) -> list[list[str]]:
+    """Return as many warnings as there is room for, at least one, and how many more there are."""
+    found = list[list[str]]()
+    for place, each in enumerate(warnings):
+        if place and sum(map(len, found)) + len(each) + (place + 1 < len(warnings)) > room:
+            return [*found, [f"! {len(warnings) - place} more: --explain"]]
+        found.append(each)
+    return found
+
+
+def _print_some(tables: Sequence[Table], room: int, width: int) -> None:
+    """Print tables on as many lines as there is room for: first columns and first rows."""
+    for place, (title, rows) in enumerate(tables):
+        part, *_ = parts(rows, width)
+        later = sum(min(len(each) + 1, LEAST_ROWS) for _, each in tables[place + 1 :])
+        beyond, shown = len(rows[0]) - part.columns, list(part.rows)
+        left = room - later - bool(title) - len(part.head)
+        while len(shown) > 1 and sum(map(len, shown)) + bool(beyond or len(shown) < len(part.rows)) > left:
+            shown.pop()
+        counts = {"column": beyond, "row": len(part.rows) - len(shown)}
+        rest = " and ".join(f"{count:,} more {what}{'s' * (count > 1)}" for what, count in counts.items() if count)
+        print_lines(*([title] if title else ()), style="bold")
+        print_lines(*part.head, style="dim")
+        print_lines(*(line for row in shown for line in row))
+        print_lines(*([f"({rest}: --explain)"] if rest else ()), style="dim")
+        room -= bool(title) + len(part.head) + sum(map(len, shown)) + bool(rest)

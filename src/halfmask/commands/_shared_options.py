@@ -17,6 +17,7 @@ from halfmask.commands._options import (
     Teller,
     WholeIfAny,
 )
+from halfmask.commands._printing import CommandAnswer, print_answer
 from halfmask.data.formats import AUTO, names
 from halfmask.errors import OptionError
 
@@ -56,6 +57,28 @@ class MayWrite(Options):
     """
 
     output: Annotated[AnyPath | None, Parameter(name=OUTPUT)] = None
+
+
+class Display(Options):
+    """How a result is printed.
+
+    Parameters
+    ----------
+    explain
+        Also print definitions, the method, and the rows and columns that were left out.
+    json
+        Print everything as JSON instead.
+    """
+
+    explain: Flag = False
+    json: Flag = False
+
+    def show(self, answer: CommandAnswer) -> None:
+        """Print a result."""
+        print_answer(answer, explain=self.explain, json=self.json)
+
+
+IN_SHORT = Display()
 
 
 class Seeded(Options):

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from halfmask.commands._files import number_in, read_csv, write_csv
 from halfmask.commands._options import AnyMenu, AnyPath, command
-from halfmask.commands._printing import print_rows
-from halfmask.commands._shared_options import MayWrite, menu_of
+from halfmask.commands._printing import CommandAnswer
+from halfmask.commands._shared_options import IN_SHORT, Display, MayWrite, menu_of
 from halfmask.errors import OptionError, SourceError
 from halfmask_device.decimals import upwards
 
@@ -101,7 +101,7 @@ def paid_rows(options: Auction, people: list[str], found: "Purchase | PrivacyPur
     return [heads, *map(list, zip(*columns, strict=True))]
 
 
-def main(options: Auction) -> None:
+def main(options: Auction, *, shown: Display = IN_SHORT) -> None:
     """Buy from producers who state their costs, so that stating the truth is best for each of them."""
     from halfmask.rewards.auction import Purchase
 
@@ -121,5 +121,19 @@ def main(options: Auction) -> None:
                 ["payment to each", f"{bought.payment:.6g}"],
                 ["in all", f"{bought.payment * len(bought.bought):.6g}"],
             ]
-    print_rows([["", ""], *rows])
-    print("No bidder gains by stating another cost. Nothing here proves that readings are true, or names people.")
+    heads, *paid = paid_rows(options, people, bought)
+    shown.show(
+        CommandAnswer(
+            [dict(zip(map(str, heads), row, strict=True)) for row in paid],
+            [("", [["", ""], *rows])],
+            "No bidder gains by stating another cost.",
+            "" if options.output else f"{options.command_line()} -o paid.csv",
+            ["nothing here proves that readings are true"],
+            [("What each producer shows and is paid", _short(paid_rows(options, people, bought)))],
+        )
+    )
+
+
+def _short(rows: list[list[object]]) -> list[list[object]]:
+    """Return rows with numbers of six digits."""
+    return [[f"{each:.6g}" if isinstance(each, float) else each for each in row] for row in rows]

@@ -16,8 +16,8 @@ from halfmask.commands._options import (
     WholeIfAny,
     command,
 )
-from halfmask.commands._printing import bar, note, print_json, print_rows
-from halfmask.commands._shared_options import Advances, MayWrite, Seeded, menu_of, profile_of, reopen
+from halfmask.commands._printing import CommandAnswer, bar
+from halfmask.commands._shared_options import IN_SHORT, Advances, Display, MayWrite, Seeded, menu_of, profile_of, reopen
 from halfmask.errors import OptionError, SourceError
 from halfmask_device.setting import READING
 
@@ -226,63 +226,59 @@ def _counts(reports: str) -> Sequence[int]:
         ) from error
 
 
-def main(options: Audit, *, json: Flag = False) -> None:
-    """Audit what settings really protect: score, guarantee and attacks, for a menu or for one setting.
-
-    Parameters
-    ----------
-    json
-        Print JSON instead of tables.
-    """
-    from halfmask.plain import to_plain
+def main(options: Audit, *, shown: Display = IN_SHORT) -> None:
+    """Audit what settings really protect: score, guarantee and attacks, for a menu or for one setting."""
     from halfmask.protection.guarantees.guarantee import Guarantee
 
     with bar("attacking", 1) as advance:
         found = audit(replace(options, advance=advance))
-    if json:
-        print_json(to_plain(found) if isinstance(found, Guarantee) else found.to_json())
-    elif isinstance(found, Guarantee):
-        _print_guarantee(found)
-    else:
-        _card(found)
-        if options.protect is not None:
-            _protected(found, options)
+    shown.show(_of_guarantee(found) if isinstance(found, Guarantee) else _of_card(found, options))
 
 
-def _protected(card: "ReportCard", options: Audit) -> None:
-    from halfmask.audits.card_table import protected_rows
-
-    unit = options.protect or ""
-    print_rows(protected_rows(card, unit, options.epsilon), f"Promised {card.about.units[unit]}")
-
-
-def _print_guarantee(found: "Guarantee") -> None:
+def _of_guarantee(found: "Guarantee") -> CommandAnswer:
+    from halfmask.plain import to_plain
     from halfmask.protection.guarantees.promises import guarantee_lines, guarantee_rows
     from halfmask_device.decimals import number_text
 
     drawn = "continuous" if found.step is None else f"drawn on steps of {number_text(found.step)}"
     size, masked = number_text(found.sensitivity), found.setting.release
-    print_rows(guarantee_rows(found), f"{found.setting}, {drawn}, for a change of up to {size} in each {masked}")
-    if found.step is None:
-        note("of the continuous law, which no device draws: name `step`, the device's `state` or its `campaign`")
-    for told in (found.label, *guarantee_lines(found, [1, *found.composed])):
-        note(told.replace(READING, masked))
+    words = [each.replace(READING, masked) for each in guarantee_lines(found, [1, *found.composed])]
     if masked != READING:
-        note("a change of one reading changes its period's total by at most as much, one of n readings by n times that")
+        words.append(
+            "a change of one reading changes its period's total by at most as much, one of n readings by n times that"
+        )
+    smooth = "of the continuous law, which no device draws: name `step`, the device's `state` or its `campaign`"
+    return CommandAnswer(
+        to_plain(found),
+        [(f"{found.setting}, {drawn}, for a change of up to {size} in each {masked}", guarantee_rows(found))],
+        f"{found.label.replace(READING, masked)}\n{words[0] if words else ''}".strip(),
+        f"halfmask solve --epsilon 1 --change {size} --window 48",
+        [smooth] if found.step is None else [],
+        words=words[1:],
+    )
 
 
-def _card(card: "ReportCard") -> None:
-    from halfmask.audits.card_table import attack_rows, card_notes, card_rows
+def _of_card(card: "ReportCard", options: Audit) -> CommandAnswer:
+    from halfmask.audits.card_table import attack_rows, card_notes, card_rows, card_warnings, protected_rows
     from halfmask.menus.menu import brief
+    from halfmask.protection.guarantees.promises import SMALL_DELTA
+    from halfmask_device.decimals import number_text
 
-    print_rows(card_rows(card), "What each setting protects")
-    print_rows(attack_rows(card), "What reports still tell")
+    tables = [("What each setting protects", card_rows(card)), ("What reports still tell", attack_rows(card))]
+    if (unit := options.protect) is not None:
+        tables.append((f"Promised {card.about.units[unit]}", protected_rows(card, unit, options.epsilon)))
+    change, unit_of = card.about.sensitivity.typical, f" {card.about.unit}" if card.about.unit else ""
+    promised, words = "offer" in menu_of(options.menu or "").provenance, []
     for each in card.cards:
-        note(f"\n{each.id}  {brief(each.setting)}\n   {each.sentence}")
-        for told in each.lines():
-            note(f"   {told}")
-        for warning in each.warnings:
-            note(f"   ! {warning}")
-    note("")
-    for told in card_notes(card):
-        note(told)
+        words += [f"\n{each.id}  {brief(each.setting)}", each.sentence, *each.lines()]
+    return CommandAnswer(
+        card.to_json(),
+        tables,
+        f"Epsilon, certain and odds bound any attacker, for a change of {number_text(change)}{unit_of} in one reading "
+        f"(at delta 0) and in each of a day's {card.day:,} (at delta {SMALL_DELTA:g}); hidden and the lower table are "
+        "what our attacks achieved.",
+        f"halfmask offer {options.menu} --sign NAME --until DATE -o signed.json" if promised else "halfmask report .",
+        card_warnings(card),
+        words=[*words, "", *card_notes(card)],
+        most=38,
+    )

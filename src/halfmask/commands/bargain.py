@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from halfmask.commands._options import AnyMenu, command
-from halfmask.commands._printing import print_rows
-from halfmask.commands._shared_options import Seeded, menu_of
+from halfmask.commands._printing import CommandAnswer
+from halfmask.commands._shared_options import IN_SHORT, Display, Seeded, menu_of
 from halfmask.commands.reward import AnyModel, read_model
 
 if TYPE_CHECKING:
@@ -68,18 +68,37 @@ def bargain(options: BargainOptions) -> "Bargain":
     )  # fmt: skip
 
 
-def main(options: BargainOptions) -> None:
+def main(options: BargainOptions, *, shown: Display = IN_SHORT) -> None:
     """Alternate offers between the consumer and the producers' vote, until there is a deal or a reason for none."""
+    from halfmask.plain import to_plain
+
     found = bargain(options)
     rows = [["round", "producers ask for", "consumer asks for", "reward", "consumer offers", "would accept", "answer"]]
     for each in found.rounds:
         asked = [f"privacy {each.delta:+.3f}", f"utility {each.c:+.3f}", f"{each.reward:.3g}"]
         offered = ["-", "-"] if each.offered is None else [each.offered, f"{each.accepted_by:.2%}"]
         rows.append([str(each.number), *asked, *offered, each.answered or "-"])
-    print_rows(rows)
     if found.deal is None:
-        print(f"No deal: {found.reason}.")
+        means = f"No deal: {found.reason}."
     else:
         deal = found.deal
         what = f"{deal.setting.id} ({deal.setting.setting}) for {deal.reward:.3g} a report"
-        print(f"Deal: {what}, accepted by the {deal.accepted_by}.")
+        means = f"Deal: {what}{_month(options, deal.reward)}, accepted by the {deal.accepted_by}."
+    shown.show(
+        CommandAnswer(
+            to_plain(found),
+            [("", rows)],
+            means,
+            f"halfmask campaign {options.menu} --name NAME --purpose PURPOSE --begin DATE --end DATE",
+            words=["privacy, utility: how much more than now, as scores; would accept: share of the producers"],
+        )
+    )
+
+
+def _month(options: BargainOptions, reward: float) -> str:
+    """Return what 30 days of reports earn in words; empty if the menu does not say how many these are."""
+    asked = menu_of(options.menu).question
+    if asked is None:
+        return ""
+    reports = asked.month().window
+    return f", {reward * reports:.3g} in 30 days of {reports:,} reports"

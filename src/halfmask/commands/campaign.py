@@ -15,7 +15,7 @@ from halfmask_device.campaign_calendar import Calendar
 from halfmask_device.consent import LEAST_PRODUCERS, level_words
 from halfmask_device.decimals import money, number_text
 from halfmask_device.instants import at, instant_text, of_datetime
-from halfmask_device.level_epsilon import CampaignLevel
+from halfmask_device.level_epsilon import CampaignLevel, month_reward
 from halfmask_device.protocol import CampaignTerms, MessageError
 from halfmask_device.reading_times import time_zone
 from halfmask_device.setting import SPLIT, TOTAL, DeviceSetting
@@ -364,9 +364,10 @@ def _count(terms: CampaignTerms) -> int:
 def _rows(made: OfferedCampaign) -> list[tuple[str, ...]]:
     terms, rewards = made.terms, made.plain.get("rewards", {})
     names = {each["id"]: str(each.get("name", "")) for each in made.plain["menu"]["settings"]}
-    rows: list[tuple[str, ...]] = [("level", "name", "setting", "a report earns", "a whole day")]
+    rows: list[tuple[str, ...]] = [("level", "name", "setting", "30 days earn up to", "a whole day")]
     for id, setting in terms.menu.items():
-        paid = money(rewards[id], made.plain["currency"]) if rewards.get(id) else "-"
+        most = month_reward(terms, id) if rewards.get(id) else 0
+        paid = "not known" if most is None else money(most, made.plain["currency"]) if most else "-"
         rows.append((id, names[id], setting, paid, _day_words(terms, id).partition(" for ")[0]))
     return rows
 

@@ -4,8 +4,8 @@ import math
 from typing import TYPE_CHECKING, Annotated
 
 from halfmask.commands._options import Flag, Several, command
-from halfmask.commands._printing import print_json, print_rows
-from halfmask.commands._shared_options import Seeded
+from halfmask.commands._printing import CommandAnswer
+from halfmask.commands._shared_options import IN_SHORT, Display, Seeded
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
@@ -13,6 +13,13 @@ if TYPE_CHECKING:
 
 PAIRS = ("laplace", "gaussian", "sine:0.9,0.3,0.6,0.6,0.3", "relative-laplace", "relative-gaussian")
 """The settings in the table of all pairs."""
+
+
+CONDITIONS = (
+    "recursive: the aggregate of all follows from aggregates of parts; neutral: a value of 0 changes nothing; "
+    "commutes: the aggregate of masked values is that of the values and that of the noise, combined",
+    "error goes with users to the power: -0.5 if the noise cancels as in a mean, 0 if it does not",
+)
 
 
 class Check(Seeded):
@@ -68,24 +75,18 @@ def check(options: Check) -> "list[Cancellation]":
     ]
 
 
-def main(options: Check, *, json: Flag = False) -> None:
-    """Does noise cancel? The conditions of the paper's theorem 1, tried on an aggregate and a mechanism.
-
-    Parameters
-    ----------
-    json
-        Print JSON instead of a table.
-    """
+def main(options: Check, *, shown: Display = IN_SHORT) -> None:
+    """Does noise cancel? The conditions of the paper's theorem 1, tried on an aggregate and a mechanism."""
     found = check(options)
-    if json:
-        print_json([each.to_json() for each in found])
-        return
+    plain = [each.to_json() for each in found]
     if not options.all:
-        _one(found[0])
+        means = f"{found[0].aggregate} masked by {_settings(found[0])}: {found[0].verdict()}."
+        then = f"halfmask check --aggregate {options.aggregate} --all"
+        shown.show(CommandAnswer(plain, [("", _one(found[0]))], means, then, words=CONDITIONS))
         return
-    print_rows(
-        pair_rows(found),
-        f"Users needed: for a mean relative error of {options.accuracy:.2%} on values with a mean of 0.6",
+    means = f"Users needed: for a mean relative error of {options.accuracy:.2%} on values with a mean of 0.6."
+    shown.show(
+        CommandAnswer(plain, [("", pair_rows(found))], means, "halfmask check --all --explain", words=CONDITIONS)
     )
 
 
@@ -99,8 +100,8 @@ def pair_rows(found: "list[Cancellation]") -> list[list[str]]:
     return rows
 
 
-def _one(found: "Cancellation") -> None:
-    title = f"{found.aggregate} masked by {_settings(found)}: {found.verdict()}."
+def _one(found: "Cancellation") -> list[list[str]]:
+    """Return the conditions, the decay of the error and the users needed."""
     rows = [["", "", ""]]
     for name, one in (("recursive", found.recursive), ("neutral", found.neutral), ("commutes", found.commutes)):
         rows.append([name, "holds" if one.holds else "fails", one.case])
@@ -108,7 +109,7 @@ def _one(found: "Cancellation") -> None:
     how = "by formula" if found.users == found.users_low == found.users_high else "measured, with its 95 % interval"
     wanted = f"for a mean relative error of {found.accuracy:.2%}"
     rows.append(["users needed", _users(found), wanted if found.users is None else f"{wanted}; {how}"])
-    print_rows(rows, title)
+    return rows
 
 
 def _settings(found: "Cancellation") -> str:

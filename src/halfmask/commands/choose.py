@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from cyclopts import Parameter
 
 from halfmask.commands._options import AnyMenu, AnyProfile, AnyTable, command
-from halfmask.commands._printing import note, print_rows
-from halfmask.commands._shared_options import Seeded, menu_of, profile_of
+from halfmask.commands._printing import CommandAnswer
+from halfmask.commands._shared_options import IN_SHORT, Display, Seeded, menu_of, profile_of
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
@@ -67,16 +67,30 @@ def choose(options: Choose) -> "Choice | Assignment":
     return assign(profile_of(options.profile), menu, options.current, deltas, c=options.c, seed=options.seed)
 
 
-def main(options: Choose) -> None:
+def main(options: Choose, *, shown: Display = IN_SHORT) -> None:
     """Change a setting: producers ask for more privacy, the consumer for more utility."""
     from halfmask.choice.requirements import Choice
+    from halfmask.plain import to_plain
 
     found = choose(options)
-    print_rows(choice_rows(found) if isinstance(found, Choice) else assignment_rows(found))
-    if isinstance(found, Choice) and found.chosen is None:
-        note(f"no setting has privacy above {found.privacy_above:.3g} and utility above {found.utility_above:.3g}")
-    elif not isinstance(found, Choice) and not found.feasible:
-        note("not every wish is met: lower deltas, or ask for less utility")
+    if isinstance(found, Choice):
+        rows = choice_rows(found)
+        asked = f"privacy above {found.privacy_above:.3g} and utility above {found.utility_above:.3g}"
+        means = f"No setting has {asked}." if found.chosen is None else f"{found.chosen.id} has {asked}."
+    else:
+        rows = assignment_rows(found)
+        means = (
+            "Every wish is met." if found.feasible else "Not every wish is met: lower deltas, or ask for less utility."
+        )
+    shown.show(
+        CommandAnswer(
+            to_plain(found),
+            [("", rows)],
+            means,
+            f"halfmask audit {options.menu} --profile {options.profile or 'READINGS.profile'}",
+            words=["privacy, utility: scores from 0 to 1 on this menu's scale; 1 is the best"],
+        )
+    )
 
 
 def choice_rows(found: "Choice") -> list[list[str]]:

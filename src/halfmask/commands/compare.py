@@ -4,9 +4,9 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from halfmask.commands._options import AnyPath, AnyProfile, AnySource, AnyWeights, Flag, Options, command
-from halfmask.commands._printing import note, print_json, print_rows
-from halfmask.commands._shared_options import profile_of, reopen
+from halfmask.commands._options import AnyPath, AnyProfile, AnySource, AnyWeights, Options, command
+from halfmask.commands._printing import CommandAnswer, Table
+from halfmask.commands._shared_options import IN_SHORT, Display, profile_of, reopen
 from halfmask_device.decimals import number_text
 
 if TYPE_CHECKING:
@@ -86,26 +86,27 @@ def _names(sides: "Sequence[Any]") -> list[str]:
     return [f"{side} {name}" for side, name in zip(SIDES, names, strict=True)] if names[0] == names[1] else names
 
 
-def main(options: Compare, *, json: Flag = False) -> None:
-    """Two menus or studies on common normalisers: which wins at which level of privacy.
-
-    Parameters
-    ----------
-    json
-        Print the result as JSON instead of a table.
-    """
+def main(options: Compare, *, shown: Display = IN_SHORT) -> None:
+    """Two menus or studies on common normalisers: which wins at which level of privacy."""
     from halfmask.menus.compared_protection import protection_rows
     from halfmask.menus.question import DELTA
     from halfmask.plain import to_plain
 
     found, protected = compare(options), protection(options)
-    if json:
-        print_json(found.to_json() | {"protection": [to_plain(each) for each in protected]})
-    else:
-        print_rows(found.rows(), "On common normalisers")
-        if protected:
-            print_rows(protection_rows(protected), "\nWhat they protect, with 95 % intervals")
-            what = f"{number_text(protected[0].promise.change)} in a period's total, at delta {DELTA:g} or 0"
-            note(f"epsilon: for any change of up to {what}; named: users, by a day or by half of their reports")
-    for said in found.notes():
-        note(said)
+    first, *words = found.notes()
+    more = list[Table]()
+    if protected:
+        more.append(("What they protect, with 95 % intervals", protection_rows(protected)))
+        what = f"{number_text(protected[0].promise.change)} in a period's total, at delta {DELTA:g} or 0"
+        words.append(f"epsilon: for any change of up to {what}; named: users, by a day or by half of their reports")
+    shown.show(
+        CommandAnswer(
+            found.to_json() | {"protection": [to_plain(each) for each in protected]},
+            [("On common normalisers", found.rows())] if found.rounds else [],
+            first,
+            f"halfmask audit {options.one} --profile {options.profile or 'READINGS.profile'}",
+            found.warnings if found.rounds else (),
+            more,
+            words,
+        )
+    )

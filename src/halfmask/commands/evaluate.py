@@ -16,8 +16,8 @@ from halfmask.commands._options import (
     Sizes,
     command,
 )
-from halfmask.commands._printing import bar, note
-from halfmask.commands._shared_options import Advances, OnEngine, Seeded, Writes, profile_of, reopen
+from halfmask.commands._printing import CommandAnswer, bar
+from halfmask.commands._shared_options import IN_SHORT, Advances, Display, OnEngine, Seeded, Writes, profile_of, reopen
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
@@ -135,13 +135,30 @@ def _settings(options: Evaluate) -> "Grid | str":
     return Grid.from_settings(single)
 
 
-def main(options: Evaluate) -> None:
+def main(options: Evaluate, *, shown: Display = IN_SHORT) -> None:
     """Privacy settings to a study: six error metrics of every setting on random subsets of users."""
     from halfmask.evaluation.evaluate import findings
+    from halfmask.plain import to_plain
 
     with bar("evaluating settings" if options.method == "analytic" else "masking readings", 1) as advance:
         study = evaluate(replace(options, advance=advance))
     sizes = f"{study.users.min()} to {study.users.max()} users"
-    note(f"{len(study.grid):,} settings on {len(study.users)} subsets of {sizes}")
-    for finding in findings(study):
-        note(finding)
+    told = findings(study)
+    shown.show(
+        CommandAnswer(
+            {
+                "settings": len(study.grid),
+                "users": study.users.tolist(),
+                "findings": told,
+                "about": to_plain(study.about),
+            },
+            [],
+            f"{len(study.grid):,} settings on {len(study.users)} subsets of {sizes}.",
+            f"halfmask optimize {options.output} --profile {options.profile} -o menu.json",
+            told,
+            words=[
+                "A study has six metrics per setting and subset: mean, standard deviation and entropy of the errors of "
+                "readings, and of a period's total."
+            ],
+        )
+    )

@@ -6,9 +6,9 @@ from dataclasses import field, replace
 from datetime import date
 
 from halfmask.commands._options import Flag, command
-from halfmask.commands._printing import note, one_line, without_controls
+from halfmask.commands._printing import CommandAnswer, note, one_line
 from halfmask.commands._qr_code import drawn, qr_code
-from halfmask.commands._shared_options import OfDevice
+from halfmask.commands._shared_options import IN_SHORT, Display, OfDevice
 from halfmask.errors import OptionError
 from halfmask_device.consent import LEAST_PRODUCERS, Consent, level_words
 from halfmask_device.http_client import ServiceClient
@@ -113,49 +113,72 @@ def _show_code(member: Membership) -> None:
     note(f"open {page} within ten minutes, or type the code there; the page sees what is sent, and may leave")
 
 
-def main(options: Join) -> None:
+def main(options: Join, *, shown: Display = IN_SHORT) -> None:
     """Join a campaign of a service from the producer's own device."""
-    from halfmask_device.sharing import Sharer
-
     if options.pair and (joined := _joined_before(options)):
         _show_code(joined)
         return
     member = _asked(options)
-    offer = member.offer
-    terms = CampaignTerms.read(offer)
-    words = "; ".join(levels(terms)[member.setting])
-    print(without_controls(one_line(f"joined campaign {member.campaign} by setting {member.setting} ({words})")))
-    note(f"purpose: {one_line(terms.purpose)}; published from {offer.get('least_producers')} producers on")
+    offer, terms = member.offer, CampaignTerms.read(member.offer)
+    first, *details = _meant(options, member, terms)
+    level = f"{member.setting} ({one_line('; '.join(levels(terms)[member.setting]))})"
+    shown.show(
+        CommandAnswer(
+            {
+                "campaign": member.campaign,
+                "address": member.address,
+                "setting": member.setting,
+                "terms": dict(offer),
+                "pinned": member.pinned,
+            },
+            [],
+            f"Joined campaign {member.campaign} by setting {level}: {one_line(terms.purpose)}.\n{first}",
+            f"halfmask send readings.csv --state {options.state}",
+            _warned(options, member, terms),
+            words=[*details, f"terms pinned: {member.pinned}"],
+        )
+    )
+    if options.pair:
+        _show_code(member)
+
+
+def _meant(options: Join, member: Membership, terms: CampaignTerms) -> list[str]:
+    """Return what the level means for a whole day, then who has signed and how reports are made."""
+    from halfmask_device.sharing import Sharer
+
+    seen = Sharer(options.state, create=False).readings_seen()
+    told = [f"A whole day by this level: {level_words([CampaignLevel.of(terms, member.setting)], seen, 'day')}."]
     if terms.signature:
-        note(terms.signature.words(date.today()))
-    totals = terms.release == TOTAL
-    if not DeviceSetting.parse(terms.menu[member.setting]).parameters:  # only `none` takes no parameters
-        what = "totals" if totals else "readings"
-        note(f"setting {member.setting} is 'none': {what} are sent as they are, without a mask")
-    if member.splits:
-        for words in trust_words(member.split_terms):
-            note(words)
-    if totals:
+        told.append(terms.signature.words(date.today()))
+    if terms.release == TOTAL:
         period = terms.period.replace("_", " ")
         made = "cut into two shares" if member.splits else "masked as one number"
-        note(
+        told.append(
             f"one report per {period}: its readings are kept on this device until the {period} has ended, added up, "
             f"{made} and erased"
         )
-    sharer = Sharer(options.state, create=False)
-    level, seen = CampaignLevel.of(terms, member.setting), sharer.readings_seen()
-    note(f"a whole day by this level: {level_words([level], seen, 'day')}")
-    for words in sharer.budget_words():
-        note(words)
-    if offer.get("keep_reports") == "always":
-        note("the service keeps masked reports after their period is closed")
+    told.append(f"published from {terms.offer.get('least_producers')} producers on")
     if terms.groups:
-        note(f"totals are published of {len(terms.groups)} groups too; you are counted in {options.group}")
-    if offer.get("live"):
-        note(
+        told.append(f"totals are published of {len(terms.groups)} groups too; you are counted in {options.group}")
+    return told
+
+
+def _warned(options: Join, member: Membership, terms: CampaignTerms) -> list[str]:
+    """Return what the producer must see: readings without a mask, who holds the shares, the budget, what is kept."""
+    from halfmask_device.sharing import Sharer
+
+    told, setting = list[str](), member.setting
+    if not DeviceSetting.parse(terms.menu[setting]).parameters:  # only `none` takes no parameters
+        what = "totals" if terms.release == TOTAL else "readings"
+        told.append(f"setting {setting} is 'none': {what} are sent as they are, without a mask")
+    if member.splits:
+        told += trust_words(member.split_terms)
+    told += Sharer(options.state, create=False).budget_words()
+    if terms.offer.get("keep_reports") == "always":
+        told.append("the service keeps masked reports after their period is closed")
+    if terms.offer.get("live"):
+        told.append(
             "the campaign is live: aggregates are shown while a period is open, and the closed one may differ from the "
             "last of these by fewer producers"
         )
-    note(f"terms pinned: {member.pinned[:16]}...; then: halfmask send readings.csv --state {options.state}")
-    if options.pair:
-        _show_code(member)
+    return told

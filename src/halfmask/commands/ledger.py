@@ -1,15 +1,17 @@
 """``halfmask ledger``: show what a device's reports have revealed so far."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from halfmask.commands._options import Flag, command
-from halfmask.commands._printing import note, print_rows
-from halfmask.commands._shared_options import OfDevice
+from halfmask.commands._printing import CommandAnswer, Table
+from halfmask.commands._shared_options import IN_SHORT, Display, OfDevice
 from halfmask.errors import OptionError
 from halfmask_device.decimals import upwards
 from halfmask_device.device_state import State
+from halfmask_device.membership import Membership
 from halfmask_device.privacy_budget import KINDS, Budget, Trust, Window, read_budgets, write_budgets
 from halfmask_device.privacy_ledger import Entry, Ledger, read_ledger
 from halfmask_device.sharing import Sharer
@@ -79,40 +81,62 @@ def ledger(options: LedgerOptions) -> Spent:
     return Spent(account, split, read_budgets(state), units.pop() if len(units) == 1 else "")
 
 
-SHOWN = 10
-"""How many windows of a kind are printed: the latest."""
-
-
-def main(options: LedgerOptions) -> None:
+def main(options: LedgerOptions, *, shown: Display = IN_SHORT) -> None:
     """Show what a device's reports have given away so far: by day, week and month, over all its campaigns."""
+    from halfmask.plain import to_plain
+
     spent = ledger(options)
-    account, unit = spent.account, spent.unit or "in the readings' unit"
-    print(
-        f"upper bounds on epsilon, rounded up, for a change of {account.change} {unit}: in every reading of the "
-        f"window and in one reading (delta {account.delta:g}), and per unit of change in every reading (delta 0); "
-        f"whole range: for a change of every reading by anything within its range (delta {account.delta:g}):"
-    )
-    print_rows([HEADS, *_rows(account)])
+    account, members = spent.account, Sharer(options.state, create=False).memberships()
+    unit = spent.unit or "in the readings' unit"
+    tables: list[Table] = [("", [HEADS, *_rows(account)])]
     if spent.split.total.reports:
-        print_rows([HEADS, *_rows(spent.split)], "split between two services: against everyone but the two together")
-    for trust, budget in spent.budgets.items():
-        if budget.kept:
-            note(f"budget of {KINDS[trust]}: {budget.words()}; then: {budget.then}")
-    if totals := account.total.totals + spent.split.total.totals:
-        note(
-            f"{totals} report(s) are of totals: for 'every reading' read the period's total, which may "
-            "change by anything within its range; a change of one reading changes it by as much; each counts on the "
-            "day its period begins"
+        title = "Split between two services: against everyone but the two together"
+        tables.append((title, [HEADS, *_rows(spent.split)]))
+    kept = [f"{KINDS[trust]}: {each.words()}; then: {each.then}" for trust, each in spent.budgets.items() if each.kept]
+    shown.show(
+        CommandAnswer(
+            to_plain(spent),
+            tables,
+            f"Upper bounds on epsilon for a change of {account.change} {unit}: in every reading of the window and in "
+            f"one reading (delta {account.delta:g}), and per unit of change in every reading (delta 0).",
+            "" if kept else f"halfmask ledger --state {options.state} --budget 10",
+            [*_zones(members), *(f"budget of {each}" for each in kept)],
+            words=[*DEFINITIONS, *_of_totals(spent)],
         )
-    note("bounds add up Renyi divergences or pure epsilons; they count what this folder remembers, by days of UTC")
+    )
+
+
+DEFINITIONS = (
+    "whole range: for a change of every reading by anything within its range, at the same delta",
+    "bounds add up Renyi divergences or pure epsilons, and are rounded up; they count what this folder remembers",
+)
+
+
+def _zones(members: Sequence[Membership]) -> list[str]:
+    """Return a note if a campaign's days are not those of the ledger."""
+    zones = sorted({member.terms.time_zone for member in members} - {"UTC"})
+    return [f"days are those of UTC; those of {', '.join(zones)} begin at another hour"] if zones else []
+
+
+def _of_totals(spent: Spent) -> list[str]:
+    """Return what a window means for reports of totals."""
+    totals = spent.account.total.totals + spent.split.total.totals
+    if not totals:
+        return []
+    return [
+        f"{totals} report(s) are of totals: for 'every reading' read the period's total, which may change by anything "
+        "within its range; a change of one reading changes it by as much; each counts on the day, in UTC, on which its "
+        "period begins"
+    ]
 
 
 HEADS = ["window", "reports", "revised", "epsilon", "one reading", "pure, per unit", "whole range"]
 
 
 def _rows(account: Ledger) -> list[list[str]]:
-    entries = [each for kind in (account.days, account.weeks, account.months) for each in kind[-SHOWN:]]
-    return [_cells(each) for each in (*entries, account.total)]
+    """Return all reports first, then months, weeks and days, the latest first."""
+    entries = [each for kind in (account.months, account.weeks, account.days) for each in reversed(kind)]
+    return [_cells(each) for each in (account.total, *entries)]
 
 
 def _cells(entry: Entry) -> list[str]:

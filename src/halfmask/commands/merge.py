@@ -4,8 +4,9 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from halfmask.commands._options import AnyProfile, command
-from halfmask.commands._printing import note, print_table_of
-from halfmask.commands._shared_options import Tells, Writes, profile_of
+from halfmask.commands._printing import note
+from halfmask.commands._shared_options import IN_SHORT, Display, Tells, Writes, profile_of
+from halfmask.commands.show import described
 
 if TYPE_CHECKING:
     from halfmask.profiles.profile import Profile
@@ -54,6 +55,6 @@ def _twice(one: "Profile", other: "Profile") -> list[str]:
     return [f"both profiles have readings of {who} in {periods:,} periods: if these are the same, they count twice"]
 
 
-def main(options: MergeOptions) -> None:
+def main(options: MergeOptions, *, shown: Display = IN_SHORT) -> None:
     """Add two profiles of different readings, without reading these again."""
-    print_table_of(merge(replace(options, tell=note)))
+    shown.show(described(merge(replace(options, tell=note)), options.output))

@@ -4,11 +4,11 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from halfmask.commands._options import AnyMenu, AnyProfile, Flag, Numbers, command
-from halfmask.commands._printing import bar, note
-from halfmask.commands._shared_options import Advances, Seeded, Writes, menu_of, profile_of
+from halfmask.commands._printing import CommandAnswer, bar
+from halfmask.commands._shared_options import IN_SHORT, Advances, Display, Seeded, Writes, menu_of, profile_of
 
 if TYPE_CHECKING:
-    from halfmask.choice.mix import Mix
+    from halfmask.choice.mix import Keeping, Mix
 
 
 class MixOptions(Seeded, Writes, Advances):
@@ -56,7 +56,7 @@ def mix(options: MixOptions) -> "Mix":
     return replace(made, about={**made.about, "asked": options.asked()})
 
 
-def main(options: MixOptions, *, keep: float | None = None) -> None:
+def main(options: MixOptions, *, keep: float | None = None, shown: Display = IN_SHORT) -> None:
     """Heterogeneous sharing: privacy and utility when everyone chooses from the menu.
 
     Parameters
@@ -66,24 +66,36 @@ def main(options: MixOptions, *, keep: float | None = None) -> None:
     """
     from halfmask.choice.mix import keeping
     from halfmask.menus.menu_scale import score_words
+    from halfmask.plain import to_plain
 
     with bar("dealing settings", options.repeats) as advance:
         made = mix(replace(options, advance=advance))
-    ends = [
-        [score_words(end(made.table.column(name).to_numpy())) for end in (min, max)] for name in ("privacy", "utility")
-    ]
-    (low, high), (least, most) = ends
-    errors = made.table.column("error").to_numpy()
-    note(
-        f"{made.table.num_rows:,} rows: privacy {low} to {high}, utility {least} to {most}, mean error of a total "
-        f"{errors.min():.2%} to {errors.max():.2%}"
-    )
-    if keep is not None:
-        kept = keeping(made, keep)
-        best = kept.best or kept.closest
-        told = ", ".join(f"{id} {share:.1%}" for id, share in best.shares.items() if share)
-        what = "most private of them" if kept.best else "none does; the closest"
-        note(
-            f"{len(kept.blends):,} of {kept.of:,} mixes keep utility above {keep:g}; {what}: {told} "
-            f"(privacy {best.privacy:.2f}, utility {best.utility:.2f})"
+    scores = {name: made.table.column(name).to_numpy() for name in ("privacy", "utility", "error")}
+    rows = [["", "least", "most"]]
+    rows += [[name, *(score_words(end(scores[name])) for end in (min, max))] for name in ("privacy", "utility")]
+    rows.append(["mean error of a total", *(f"{end(scores['error']):.2%}" for end in (min, max))])
+    shown.show(
+        CommandAnswer(
+            {"rows": made.table.num_rows, "ends": rows[1:], "about": to_plain(made.about)},
+            [("", rows)],
+            f"{made.table.num_rows:,} rows, one for each mix and each dealing of its settings to users."
+            if keep is None
+            else _kept_words(keeping(made, keep)),
+            "halfmask report .",
+            words=[
+                "privacy: mean score of the users; utility: score of the total of all",
+                "a mix: shares of users by setting",
+            ],
         )
+    )
+
+
+def _kept_words(kept: "Keeping") -> str:
+    """Return how many mixes keep a utility, and the most private of them."""
+    best = kept.best or kept.closest
+    told = ", ".join(f"{id} {share:.1%}" for id, share in best.shares.items() if share)
+    what = "most private of them" if kept.best else "none does; the closest"
+    return (
+        f"{len(kept.blends):,} of {kept.of:,} mixes keep utility above {kept.bar:g}; {what}: {told} "
+        f"(privacy {best.privacy:.2f}, utility {best.utility:.2f})"
+    )

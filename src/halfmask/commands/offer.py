@@ -14,13 +14,21 @@ from halfmask.commands._options import (
     AnyProfile,
     AnySource,
     AnyStudy,
-    Flag,
     Whole,
     WholeIfAny,
     command,
 )
-from halfmask.commands._printing import bar, note, print_json, print_rows
-from halfmask.commands._shared_options import Advances, OfProtection, Tells, Writes, profile_of, reopen
+from halfmask.commands._printing import CommandAnswer, bar, note
+from halfmask.commands._shared_options import (
+    IN_SHORT,
+    Advances,
+    Display,
+    OfProtection,
+    Tells,
+    Writes,
+    profile_of,
+    reopen,
+)
 from halfmask.errors import OptionError
 from halfmask_device.decimals import parse_number
 
@@ -263,23 +271,23 @@ def _epsilons(given: "str | float | Sequence[float] | None") -> list[float]:
     return found
 
 
-def main(options: OfferOptions, *, json: Flag = False) -> None:
-    """The menu one can sign: every level promises something about a whole day, or about what --protect names.
-
-    Parameters
-    ----------
-    json
-        Print the offer as JSON instead of a table.
-    """
+def main(options: OfferOptions, *, shown: Display = IN_SHORT) -> None:
+    """The menu one can sign: every level promises something about a whole day, or about what --protect names."""
     from halfmask.menus.menu import menu_json
-    from halfmask.menus.offer_table import calibration_notes, offer_notes, offer_rows
+    from halfmask.menus.offer_table import calibration_notes, offer_notes, offer_rows, offer_warnings
 
     with bar("evaluating settings", 1) as advance:
         made = offer(replace(options, advance=advance, tell=note))
-    if json:
-        print_json(menu_json(made.menu))
-    else:
-        print_rows(offer_rows(made.menu), "Offer")
-        last = made.menu.signed.words(date.today()) if made.menu.signed else made.sentence()
-        for told in (*offer_notes(made.menu), *calibration_notes(made.menu), last, *made.menu.warnings()):
-            note(told)
+    menu, asked = made.menu, made.menu.question
+    about = f"Epsilon is {asked.words()}." if asked else ""
+    signed = menu.signed.words(date.today()) if menu.signed else ""
+    shown.show(
+        CommandAnswer(
+            menu_json(menu),
+            [("", offer_rows(menu))],
+            f"{about} {signed}".strip(),
+            f"halfmask audit {options.output} --profile {options.profile} -o card.json",
+            offer_warnings(menu),
+            words=[*offer_notes(menu), *calibration_notes(menu), made.sentence()],
+        )
+    )

@@ -14,8 +14,8 @@ from halfmask.commands._options import (
     Whole,
     command,
 )
-from halfmask.commands._printing import bar, note, print_json, print_rows
-from halfmask.commands._shared_options import Advances, OfPromise, Writes, profile_of, reopen
+from halfmask.commands._printing import CommandAnswer, Table, bar
+from halfmask.commands._shared_options import IN_SHORT, Advances, Display, OfPromise, Writes, profile_of, reopen
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
@@ -186,54 +186,66 @@ def _refined(
     return replace(found, menu=raised.menu, refined=raised)
 
 
-def main(options: Optimize, *, json: Flag = False) -> None:
-    """A study to a menu: the best setting of each level of privacy.
-
-    Parameters
-    ----------
-    json
-        Print the menu as JSON instead of a table.
-    """
+def main(options: Optimize, *, shown: Display = IN_SHORT) -> None:
+    """A study to a menu: the best setting of each level of privacy."""
     from halfmask.menus.menu import menu_json
 
     options.check()  # while the profile is still a file
     people = None if options.profile is None else profile_of(options.profile)
     with bar("choosing settings", options.bins) as advance:
         found = optimize(replace(options, profile=people, advance=advance))
-    if json:
-        print_json(menu_json(found.menu))
-    else:
-        _tables(found, people, options.floor, options.unit)
-    for told in found.notes:
-        note(told)
+    menu, profile = found.menu, options.profile
+    front = f"{len(found.front)} settings on the Pareto front, of {int(found.admissible.sum()):,} admissible"
+    shown.show(
+        CommandAnswer(
+            menu_json(menu),
+            [("", _rows(menu))],
+            "Each row is the setting with the best utility at its level of privacy; both are scores from 0 to 1.",
+            f"halfmask audit {options.output} --profile {profile or 'READINGS.profile'} -o card.json",
+            found.notes,
+            _more(found, people, options),
+            [*_definitions(menu), front],
+        )
+    )
 
 
-def _tables(found: "Optimum", people: "Profile | None", floor: str | None, unit: str | None) -> None:
+def _rows(menu: "Menu") -> list[list[str]]:
     from halfmask.menus.menu import brief
     from halfmask.menus.menu_table import menu_rows
 
-    menu = found.menu
-    if found.refined is not None:
-        print_rows(found.refined.rows(), "Refined" if floor is None else f"Refined, with {floor} or more")
     names = ["setting", *(brief(each.setting) for each in menu.settings)]
-    print_rows([[row[0], name, *row[2:]] for row, name in zip(menu_rows(menu), names, strict=True)], "Menu")
+    return [[row[0], name, *row[2:]] for row, name in zip(menu_rows(menu), names, strict=True)]
+
+
+def _definitions(menu: "Menu") -> list[str]:
+    """Return notes that explain the columns."""
+    asked = menu.question
+    if asked is None:
+        return []
+    return [
+        f"hidden: error of the best guess of a {menu.release} from its report, over that without a report; "
+        f"epsilon: {asked.of_one()}, at delta 0 (*: at delta {asked.delta:g}); "
+        f"of {asked.window:,}: {asked.words()}",
+        f"{asked.drawn()}; `step` names another",
+    ]
+
+
+def _more(found: "Optimum", people: "Profile | None", options: Optimize) -> list[Table]:
+    """Return further tables: what refining gained, what requirements cost, and settings in words."""
+    tables = list[Table]()
+    if found.refined is not None:
+        floor = options.floor
+        tables.append(("Refined" if floor is None else f"Refined, with {floor} or more", found.refined.rows()))
     if found.costs is not None:
-        print_rows(found.costs.rows(), "\nWhat requirements cost: median utility of the best setting of each level")
+        title = "What requirements cost: median utility of the best setting of each level"
+        tables.append((title, found.costs.rows()))
     if people is not None:
-        _words(menu, people, unit or people.unit or "")
-    if menu.question is not None:
-        asked = menu.question
-        note(
-            f"hidden: error of the best guess of a {menu.release} from its report, over that without a report; "
-            f"epsilon: {asked.of_one()}, at delta 0 (*: at delta {asked.delta:g}); "
-            f"of {asked.window:,}: {asked.words()}"
-        )
-        note(f"{asked.drawn()}; `step` names another")
-    note(f"{len(found.front)} settings on the Pareto front, of {int(found.admissible.sum()):,} admissible")
+        tables.append(_in_words(found.menu, people, options.unit or people.unit or ""))
+    return tables
 
 
-def _words(menu: "Menu", people: "Profile", unit: str) -> None:
-    """Print what each setting means for a typical reading and for a total."""
+def _in_words(menu: "Menu", people: "Profile", unit: str) -> Table:
+    """Return what each setting means for a typical reading and for a total."""
     from halfmask.menus.menu_table import menu_words
 
     words = menu_words(menu, people)
@@ -242,4 +254,4 @@ def _words(menu: "Menu", people: "Profile", unit: str) -> None:
     lines = [[each.id, each.sentence(unit), *of_each] for each, of_each in zip(words, errors, strict=True)]
     period = menu.provenance.get("period", "period")
     of = f"{'an' if period == 'hour' else 'a'} {period}'s"
-    print_rows([["id", f"a typical {menu.release}", *crowds], *lines], f"\nIn words, and the error of {of} total")
+    return f"In words, and the error of {of} total", [["id", f"a typical {menu.release}", *crowds], *lines]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from halfmask.commands._files import put_csv, write_csv
 from halfmask.commands._options import command
-from halfmask.commands._printing import note
-from halfmask.commands._shared_options import MayWrite, OfService
+from halfmask.commands._printing import CommandAnswer, note
+from halfmask.commands._shared_options import IN_SHORT, Display, MayWrite, OfService
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,19 @@ def payout(options: Payout) -> tuple[Owed, ...]:
     return tuple(Owed(*row) for row in owed(options.db, options.campaign))
 
 
-def main(options: Payout) -> None:
-    """List what producers are owed, as CSV: campaign, producer, amount, currency."""
+def main(options: Payout, *, shown: Display = IN_SHORT) -> None:
+    """List what producers are owed: campaign, producer, amount, currency; as CSV with -o or into a pipe."""
     found = payout(options)
-    if options.output is None:
+    if options.output is None and not shown.json and not sys.stdout.isatty():
         put_csv(sys.stdout, table(found))
-    note(f"{len(found)} producers")
+        note(f"{len(found)} producers")
+        return
+    heads, *rows = table(found)
+    shown.show(
+        CommandAnswer(
+            [dict(zip(map(str, heads), row, strict=True)) for row in rows],
+            [("", [heads, *rows])] if rows else [],
+            f"{len(found):,} producers are owed money, in the campaign's smallest unit.",
+            "" if options.output else f"{options.command_line()} -o owed.csv",
+        )
+    )

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from halfmask.commands._options import Counter, Flag, command
-from halfmask.commands._printing import counting, note, print_table_of
-from halfmask.commands._shared_options import MayWrite, OnEngine, ReadingsOptions, Tells
+from halfmask.commands._printing import counting, note
+from halfmask.commands._shared_options import IN_SHORT, Display, MayWrite, OnEngine, ReadingsOptions, Tells
+from halfmask.commands.show import described
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
@@ -53,10 +54,10 @@ def profile(options: ProfileOptions) -> "Profile":
     return replace(made, about={**made.about, "asked": options.asked()})
 
 
-def main(options: ProfileOptions) -> None:
+def main(options: ProfileOptions, *, shown: Display = IN_SHORT) -> None:
     """Readings to a profile: the compact file that every later command works from."""
     if options.output is None and not options.dry_run:
         raise OptionError("say where the profile goes: -o NAME.profile (or --dry-run to look at the source only)")
     with counting("reading", "readings") as advance:
         made = profile(replace(options, advance=advance, tell=note))
-    print_table_of(made)
+    shown.show(described(made, options.output))

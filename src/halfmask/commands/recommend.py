@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from halfmask.commands._options import AnyMenu, AnyProfile, AnySource, Flag, Numbers, command
-from halfmask.commands._printing import note, print_rows
-from halfmask.commands._shared_options import Seeded, menu_of, profile_of
+from halfmask.commands._printing import CommandAnswer
+from halfmask.commands._shared_options import IN_SHORT, Display, Seeded, menu_of, profile_of
 from halfmask.errors import OptionError
 from halfmask_device.setting import READING
 
@@ -142,24 +142,27 @@ def _by_readings(options: Recommend) -> "Recommendation | list[HeldOutTrial]":
     return advise(menu, own, wish, prior, seed=options.seed)
 
 
-def main(options: Recommend) -> None:
+def main(options: Recommend, *, shown: Display = IN_SHORT) -> None:
     """Advise one producer which setting of the menu meets a wish, without or with its own readings."""
     from halfmask.choice.advice_table import advice_rows, wish_rows
     from halfmask.choice.wished_level import WishedLevels
+    from halfmask.plain import to_plain
 
     found = recommend(options)
-    if isinstance(found, WishedLevels):
-        print_rows(wish_rows(found), f"{found.chosen.entry.id} ({found.chosen.entry.setting})")
-        note(f"epsilon: {found.question.words()}")
-        if not found.chosen.meets:
-            note("no level meets the wish; this one has the strongest promise")
-        return
     if isinstance(found, list):
-        print_rows(trial_rows(found), f"A wish for privacy of {options.privacy:g}, on held-out users")
+        title = f"A wish for privacy of {options.privacy:g}, on held-out users"
+        means = "Each row is a number of readings that the advice follows from."
+        shown.show(CommandAnswer(to_plain(found), [(title, trial_rows(found))], means))
         return
-    print_rows(advice_rows(found), f"{found.chosen.entry.id} ({found.chosen.entry.setting})")
-    for told in (*found.notes, GIVES_AWAY):
-        note(told)
+    chosen = found.chosen.entry
+    title, then = f"{chosen.id} ({chosen.setting})", f"halfmask join URL --setting {chosen.id} --state mine"
+    if isinstance(found, WishedLevels):
+        means = f"Epsilon is {found.question.words()}."
+        missed = [] if found.chosen.meets else ["no level meets the wish; this one has the strongest promise"]
+        shown.show(CommandAnswer(to_plain(found), [(title, wish_rows(found))], means, then, missed))
+        return
+    first, *others = (*found.notes, GIVES_AWAY)
+    shown.show(CommandAnswer(to_plain(found), [(title, advice_rows(found))], first, then, others))
 
 
 def trial_rows(trials: "list[HeldOutTrial]") -> list[list[str]]:

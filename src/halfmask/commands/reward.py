@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from halfmask.commands._options import AnyMenu, AnyPath, AnyProfile, Flag, command
-from halfmask.commands._printing import print_rows
-from halfmask.commands._shared_options import MayWrite, Seeded, menu_of, profile_of
+from halfmask.commands._printing import CommandAnswer, Table
+from halfmask.commands._shared_options import IN_SHORT, Display, MayWrite, Seeded, menu_of, profile_of
 from halfmask.errors import FileFormatError, OptionError
 
 if TYPE_CHECKING:
@@ -110,11 +110,39 @@ def read_model(model: "AnyModel | None") -> "ChoiceModel":
         raise FileFormatError(f"{model} is a damaged choice model ({error}): fit it again") from error
 
 
-def main(options: Reward) -> None:
+def main(options: Reward, *, shown: Display = IN_SHORT) -> None:
     """What to pay for each setting of a menu: rewards per report, and what they buy."""
     from halfmask.rewards.reward_schedule import bound_told, honesty_told, split_told
 
     found = reward(options)
+    title = f"Rewards per report; {found.producers:,} producers with {found.reports:.3g} reports each a period"
+    split = [
+        f"Splitting: {told}; the service allows one report per producer and time, and cannot tell one from many."
+        for told in found.splitting
+    ]
+    unhonest = [f"Without that demand, {told}." for told in found.arbitrage]
+    shown.show(
+        CommandAnswer(
+            found.to_json(),
+            [(title, _offer_rows(found))],
+            f"{'These' if found.edges else 'Honest'} rewards cost {found.honest.cost:,.6g} a period, and the total of "
+            f"those who take part is within {found.honest.within:.2%} in 95 of 100 periods.",
+            f"halfmask campaign {options.menu} --rewards {_typed(found)}",
+            [f"{each}." for each in found.dominated],
+            _more(found),
+            [*filter(None, [honesty_told(found), bound_told(found), split_told(found)]), *unhonest, *split],
+        )
+    )
+
+
+def _typed(found: "Schedule") -> str:
+    """Return the rewards as `halfmask campaign` takes them."""
+    chosen = found.whole or found.honest
+    return ",".join(f"{id}={amount:.4g}" for id, amount in chosen.rewards.items())
+
+
+def _offer_rows(found: "Schedule") -> list[list[str]]:
+    """Return the rewards with what they cost and buy, headings first."""
     rows = [["", *found.honest.rewards, "take part", "cost a period", "total within", "utility", "privacy"]]
     for name, offer in (
         ("against averaging" if found.edges else "honest", found.honest),
@@ -127,26 +155,20 @@ def main(options: Reward) -> None:
         numbers = [f"{offer.cost:,.6g}", f"{offer.within:.2%}", f"{offer.utility:.3f}", f"{offer.privacy:.3f}"]
         rows.append([name, *(f"{each:.4g}" for each in offer.rewards.values()), f"{offer.taking_part:.1%}", *numbers])
         rows.append(["  who takes it", *(f"{each:.1%}" for each in offer.shares.values()), *([""] * 5)])
-    print_rows(
-        rows, f"Rewards per report; {found.producers:,} producers with {found.reports:.3g} reports each a period"
-    )
-    print(honesty_told(found))
-    print(bound_told(found))
-    if told := split_told(found):
-        print(told)
-    for told in found.arbitrage:
-        print(f"Without that demand, {told}.")
-    for told in found.splitting:
-        print(f"Splitting: {told}; the service allows one report per producer and time, and cannot tell one from many.")
-    for told in found.dominated:
-        print(f"{told}.")
+    return rows
+
+
+def _more(found: "Schedule") -> list[Table]:
+    """Return what money buys, and how many producers reach a utility."""
     curve = [["budget a period", "total within", "utility", "take part", "price of utility"]]
     for at in found.curve:
         price = "" if at.price is None else f"{at.price:,.4g}"
         curve.append([f"{at.budget:,.4g}", f"{at.within:.2%}", f"{at.utility:.3f}", f"{at.taking_part:.1%}", price])
-    print_rows(curve, "What money buys, up to where more buys next to nothing")
     lines = [["utility", "total within", *found.honest.rewards]]
     for equal in found.equal:
         needed = (f"{each:,}" for each in equal.whole.values())
         lines.append([f"{equal.utility:.3f}", f"{equal.within:.2%}", *needed])
-    print_rows(lines, "Lines of equal utility: how many producers reach it, if all of them show that setting")
+    return [
+        ("What money buys, up to where more buys next to nothing", curve),
+        ("Lines of equal utility: how many producers reach it, if all of them show that setting", lines),
+    ]

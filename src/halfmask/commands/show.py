@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from cyclopts import Parameter
 
-from halfmask.commands._options import AnyPath, AnyProfile, Flag, Options, command
-from halfmask.commands._printing import print_json, print_table_of
-from halfmask.commands._shared_options import profile_of
+from halfmask.commands._options import AnyPath, AnyProfile, Options, command
+from halfmask.commands._printing import CommandAnswer, columns
+from halfmask.commands._shared_options import IN_SHORT, Display, profile_of
 
 if TYPE_CHECKING:
     from halfmask.profiles.profile import Profile
@@ -47,18 +47,24 @@ def show(options: Show) -> "Profile":
     return profile_of(options.profile)
 
 
-def main(options: Show, *, json: Flag = False) -> None:
-    """Look at a profile: quality of the data, how large readings are, totals or means over time.
+def described(profile: "Profile", path: object, aggregate: Literal["auto", "sum", "mean"] = "auto") -> CommandAnswer:
+    """Return what is said of a profile: what readings there are, their sizes, and totals or means over time."""
+    from halfmask.profiles.quality import advice, quality
+    from halfmask.profiles.show import pictures, short_rows, table_rows
 
-    Parameters
-    ----------
-    json
-        Print one JSON object instead.
-    """
-    from halfmask.profiles.quality import quality
+    found, short = quality(profile), short_rows(profile)
+    used = f"{found['readings']:,} readings of {found['users']:,} users"
+    return CommandAnswer(
+        {**found, "fingerprint": profile.fingerprint()},
+        [("", [("", ""), *short])],
+        f"{used}, over {found['periods']:,} of one {found['period']}.",
+        f"halfmask offer {path or 'READINGS.profile'} -o offer.json",
+        advice(profile),
+        [("", [("", ""), *(row for row in table_rows(profile) if row not in short)])],
+        pictures(profile, columns() - 4, aggregate),
+    )
 
-    profile = show(options)
-    if json:
-        print_json({**quality(profile), "fingerprint": profile.fingerprint()})
-    else:
-        print_table_of(profile, options.aggregate)
+
+def main(options: Show, *, shown: Display = IN_SHORT) -> None:
+    """Look at a profile: quality of the data, how large readings are, totals or means over time."""
+    shown.show(described(show(options), options.profile, options.aggregate))

@@ -11,8 +11,8 @@ from cyclopts import Parameter
 import halfmask
 from halfmask.commands._files import write_csv
 from halfmask.commands._options import AnyMenu, AnyPath, AnySource, command
-from halfmask.commands._printing import live_rows, note, print_rows
-from halfmask.commands._shared_options import MayWrite, Seeded, Tells, menu_of
+from halfmask.commands._printing import CommandAnswer, live_rows, note
+from halfmask.commands._shared_options import IN_SHORT, Display, MayWrite, Seeded, Tells, menu_of
 from halfmask.errors import OptionError, SourceError
 from halfmask_device.decimals import number_text
 from halfmask_device.lattice import Lattice
@@ -318,52 +318,68 @@ def silent(_: object) -> None:
     """Do nothing with a message."""
 
 
-def main(options: Simulate) -> None:
+def main(options: Simulate, *, shown: Display = IN_SHORT) -> None:
     """Simulate a population of producers and a consumer against a live service."""
+    from halfmask.plain import to_plain
+    from halfmask.simulation.simulation_result import frame
+
     heads = ["day", "take part", "spent so far", "privacy", "truth", "published", "error", "inside"]
     with live_rows(heads, options.days) as add:
         found = simulate(replace(options, watch=lambda row: add(_shown(row)), tell=note))
     ids, result = found.menu.ids, found.result
-    rows = [[heads[0], *ids, *heads[1:]]]
-    for row in result.rows:
-        day, *rest = _shown(row)
-        rows.append([day, *(f"{row.producers.get(id, 0)} at {row.rewards.get(id, 0)}" for id in ids), *rest])
-    print_rows(rows, "Producers by setting, at its reward per report; the published total beside the true one")
-    _outcome(options, found)
+    paid = [[f"{row.producers.get(id, 0)} at {row.rewards.get(id, 0)}" for id in ids] for row in result.rows]
+    rows = [[*heads, *ids], *([*_shown(row), *of_row] for row, of_row in zip(result.rows, paid, strict=True))]
+    means, *words = _outcome(options, found)
+    lies = _lies(found) if options.liars and found.suspects is not None else []
+    shown.show(
+        CommandAnswer(
+            to_plain(frame(result.rows, found.menu)),
+            [("The published total beside the true one; by setting, producers at its reward per report", rows)],
+            means,
+            "" if options.figure else f"{options.command_line()} --figure days.png",
+            lies[:1],
+            words=[*words, *lies[1:]],
+        )
+    )
 
 
-def _outcome(options: Simulate, found: "Simulated") -> None:
-    """Print the outcome: intervals, utility, what the consumer learned, and which liars were found."""
+def _outcome(options: Simulate, found: "Simulated") -> list[str]:
+    """Return the outcome in words: intervals, utility, and what the consumer learned."""
     import numpy as np
 
     result, mixes, lies = found.result, found.mixes, bool(options.liars)
     held, published = result.held
     meant = f"95 of 100 are meant to{' where nobody lies' * lies}"
-    print(f"{held} of {published} published intervals hold the truth; {meant}.")
+    told = [f"{held} of {published} published intervals hold the truth; {meant}."]
     if lies:
         least, most = result.moved
-        print(
+        told.append(
             f"Lies moved a day's total by {least:+.1%} to {most:+.1%}. The sum of what was sent, lies and all, is in "
             f"{result.held_as_sent} of {published}: intervals are about noise, and tell nothing of lies."
         )
     if published:
-        print(
+        told.append(
             f"Utility of the live system{', lies included' * lies}: {max(found.utility, 0):.3f}. 'halfmask mix' of as "
             f"many producers and days, were the average day's shares the same every day{' and nobody lied' * lies}: "
             f"{np.median(mixes):.3f}, {mixes.min():.3f} to {mixes.max():.3f} in 95 of 100 draws."
         )
     if result.learned is not None:
         own, learned = options.worth / options.money, result.learned.price_told()
-        print(f"A unit of privacy is worth {own:.4g} in money to producers; the consumer learned {learned}.")
-    if lies and found.suspects is not None:
-        caught, wrongly = len(found.suspects & result.liars.keys()), len(found.suspects - result.liars.keys())
-        bare = len(found.unmasked_liars - found.suspects)
-        print(
-            f"Of {len(result.liars)} who lied {caught} are proven to; {bare} claim no noise, so that none is missing; "
-            f"{len(result.liars) - caught - bare} stay hidden. Of the others {wrongly} are suspected."
-        )
-        proof = ", ".join(f"{id} {count}" for id, count in found.proof.items())
-        print(f"Equal reports that are always proof, by setting: {proof}.")
+        told.append(f"A unit of privacy is worth {own:.4g} in money to producers; the consumer learned {learned}.")
+    return told
+
+
+def _lies(found: "Simulated") -> list[str]:
+    """Return how many liars were found, and which reports prove a lie."""
+    liars, suspected = found.result.liars, found.suspects or frozenset()
+    caught, wrongly = len(suspected & liars.keys()), len(suspected - liars.keys())
+    bare = len(found.unmasked_liars - suspected)
+    proof = ", ".join(f"{id} {count}" for id, count in found.proof.items())
+    return [
+        f"Of {len(liars)} who lied {caught} are proven to; {bare} claim no noise, so that none is missing; "
+        f"{len(liars) - caught - bare} stay hidden. Of the others {wrongly} are suspected.",
+        f"Equal reports that are always proof, by setting: {proof}.",
+    ]
 
 
 def _shown(row: "Row") -> list[str]:

@@ -4,9 +4,10 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from halfmask.commands._options import AnyMenu, AnyProfile, WholeIfAny, command
-from halfmask.commands._printing import note, print_rows
-from halfmask.commands._shared_options import OfProtection, menu_of, profile_of
+from halfmask.commands._printing import CommandAnswer
+from halfmask.commands._shared_options import IN_SHORT, Display, OfProtection, menu_of, profile_of
 from halfmask.errors import OptionError
+from halfmask_device.decimals import number_text
 
 if TYPE_CHECKING:
     from halfmask.menus.solve import Solved
@@ -62,11 +63,21 @@ def solve(options: Solve) -> "Solved":
     return strongest(error, options.producers, question, people, menu=menu)
 
 
-def main(options: Solve) -> None:
+def main(options: Solve, *, shown: Display = IN_SHORT) -> None:
     """Find the least noise of each mechanism that keeps a promise, or the strongest promise that keeps an error."""
+    from halfmask.plain import to_plain
+
     found = solve(options)
     asked = found.question.words()
     title = f"Epsilon {options.epsilon:g} {asked}" if options.epsilon is not None else f"The strongest promise {asked}"
-    print_rows(found.rows(), title)
-    for told in found.notes():
-        note(told)
+    best = found.solutions[0]
+    shown.show(
+        CommandAnswer(
+            to_plain(found),
+            [("", found.rows())],
+            f"{title}: {best.setting} does it with the least noise, of standard deviation {best.noise_std:.3g}.",
+            f"halfmask audit --setting {best.setting} --sensitivity {number_text(found.question.change)}",
+            found.objections(),
+            words=found.notes(),
+        )
+    )

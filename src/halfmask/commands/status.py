@@ -1,20 +1,18 @@
 """``halfmask status``: show the campaigns of a device, and what happened to its reports."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from halfmask.commands._options import command
-from halfmask.commands._printing import note, one_line, without_controls
-from halfmask.commands._shared_options import OfDevice
+from halfmask.commands._printing import CommandAnswer, one_line
+from halfmask.commands._shared_options import IN_SHORT, Display, OfDevice
 from halfmask.commands.send import counted
 from halfmask_device.decimals import money
 from halfmask_device.instants import instant_text
-from halfmask_device.membership import Membership
+from halfmask_device.membership import Membership, pay_words
 from halfmask_device.reading_times import day_text
-
-SHOWN = 10
-"""How many days with keys are printed: the latest."""
 
 if TYPE_CHECKING:
     from halfmask_device.budget_standing import BudgetStanding
@@ -73,32 +71,85 @@ def status(options: Status) -> DeviceStanding:
     return DeviceStanding(campaigns, sharer.budgets(), keys)
 
 
-def main(options: Status) -> None:
+def main(options: Status, *, shown: Display = IN_SHORT) -> None:
     """Show the campaigns that a device is in, and what became of its reports."""
     standing = status(options)
-    found = standing.campaigns
-    for each in found:
-        member, left = each.member, " (left)" if each.member.left else ""
-        name = without_controls(one_line(member.offer.get("name")))
-        print(f"{member.campaign}{left} at {member.address}: setting {member.setting}, {name}")
-        if member.splits:
-            print(f"  totals are split between {member.address} and {member.helper}, which must not work together")
-        if member.withdrawing:
-            print(f"  {member.helper} has not withdrawn its shares yet: 'halfmask send' asks it again")
-        if member.terms.signature:
-            print(f"  {member.terms.signature.words(date.today())}")
-        for outcome, (reports, reward) in each.counts.items():
-            print(f"  {counted({outcome: reports})}; {money(reward, str(member.offer.get('currency', '')))}")
-        for period in each.gathered:
-            print(f"  {period.span.key}: {period.readings} of {member.terms.readings_expected} readings, no total yet")
-    if not found:
-        note("this device is in no campaign: halfmask join URL")
-    for budget in standing.budgets:
-        for words in budget.words():
-            note(words)
-    for day, until in list(standing.keys.items())[-SHOWN:]:
-        note(
-            f"the key of {day} is kept until {until}: until then this folder and a report of that day give the reading"
+    if not standing.campaigns:
+        shown.show(
+            CommandAnswer(_plain(standing), [], "This device is in no campaign.", "halfmask join URL --state STATE")
         )
-    if len(standing.keys) > SHOWN:
-        note(f"keys of {len(standing.keys)} days are kept; the last {SHOWN} are shown")
+        return
+    rows: list[Sequence[str]] = [("campaign", "setting", "reports", "rewards")]
+    for each in standing.campaigns:
+        rows += _rows(each)
+    kept = [words for budget in standing.budgets for words in budget.words()]
+    keys = [
+        f"the key of {day} is kept until {until}: until then this folder and a report of that day give the reading"
+        for day, until in standing.keys.items()
+    ]
+    more = [f"keys of {len(keys)} days are kept: this folder and a report of such a day give the reading"] * bool(keys)
+    shown.show(
+        CommandAnswer(
+            _plain(standing),
+            [("", rows)],
+            "\n".join(_pay(each.member) for each in standing.campaigns if not each.member.left),
+            f"halfmask ledger --state {options.state}",
+            [*(words for each in standing.campaigns for words in _open(each)), *kept, *more],
+            words=[*(words for each in standing.campaigns for words in _details(each)), *keys],
+        )
+    )
+
+
+def _plain(standing: DeviceStanding) -> dict[str, Any]:
+    """Return everything but the secrets of the device."""
+    from halfmask.plain import to_plain
+
+    return {
+        "campaigns": [
+            {
+                "campaign": each.member.campaign,
+                "address": each.member.address,
+                "name": each.member.offer.get("name"),
+                "setting": each.member.setting,
+                "left": bool(each.member.left),
+                "outcomes": {name: {"reports": count, "reward": paid} for name, (count, paid) in each.counts.items()},
+            }
+            for each in standing.campaigns
+        ],
+        "budgets": to_plain(standing.budgets),
+        "keys": standing.keys,
+    }
+
+
+def _rows(each: CampaignStanding) -> list[Sequence[str]]:
+    """Return a row for each outcome of a campaign's reports."""
+    member, currency = each.member, str(each.member.offer.get("currency", ""))
+    name = member.campaign + (" (left)" if member.left else "")
+    found = [(counted({outcome: reports}), money(paid, currency)) for outcome, (reports, paid) in each.counts.items()]
+    return [(name, member.setting, *cells) for cells in found or [("no reports yet", "")]]
+
+
+def _pay(member: Membership) -> str:
+    """Return what a campaign is and what its setting earns."""
+    name, paid = one_line(member.offer.get("name")), pay_words(member.terms, member.setting)
+    return f"{name}: by setting {member.setting}{f', {paid}' if paid else ''}."
+
+
+def _open(each: CampaignStanding) -> list[str]:
+    """Return what the producer must see: who holds the shares, and whose withdrawal is not done."""
+    member, told = each.member, []
+    if member.splits:
+        told.append(f"totals are split between {member.address} and {member.helper}, which must not work together")
+    if member.withdrawing:
+        told.append(f"{member.helper} has not withdrawn its shares yet: 'halfmask send' asks it again")
+    return told
+
+
+def _details(each: CampaignStanding) -> list[str]:
+    """Return a campaign's address and signature, and the periods that have no total yet."""
+    member = each.member
+    told = [f"{member.campaign} at {member.address}"]
+    if member.terms.signature:
+        told.append(member.terms.signature.words(date.today()))
+    expected = member.terms.readings_expected
+    return told + [f"{one.span.key}: {one.readings} of {expected} readings, no total yet" for one in each.gathered]

@@ -4,8 +4,8 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from halfmask.commands._options import command
-from halfmask.commands._printing import note, print_rows
-from halfmask.commands._shared_options import OfService
+from halfmask.commands._printing import CommandAnswer
+from halfmask.commands._shared_options import IN_SHORT, Display, OfService
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
@@ -42,8 +42,10 @@ def suspects(options: Suspects) -> "tuple[Suspicions, dict[int, str]]":
     return suspicions(options.db, options.campaign, options.false_alarm)
 
 
-def main(options: Suspects) -> None:
+def main(options: Suspects, *, shown: Display = IN_SHORT) -> None:
     """List producers whose reports do not have the noise of their setting. A flag is a reason to ask."""
+    from halfmask.plain import to_plain
+
     found, names = suspects(options)
     rows = [("producer", "setting", "reports", "reason", "chance if honest, at most", "assumes")]
     rows += [
@@ -57,11 +59,21 @@ def main(options: Suspects) -> None:
         )
         for each in found.suspects
     ]
-    print_rows(rows)
-    note(f"{found.tested:,} series of reports were long enough to be tested.")
-    note(
-        f"If all producers are honest, at most one run in {1 / found.false_alarm:,.0f} flags any of them. "
-        "Whoever differs from its peers may still be right."
+    honest = f"at most one run in {1 / found.false_alarm:,.0f} over honest producers flags any of them"
+    shown.show(
+        CommandAnswer(
+            {
+                "suspects": [to_plain(each) | {"producer": names[each.producer]} for each in found.suspects],
+                "tested": found.tested,
+                "needed": to_plain(found.needed),
+            },
+            [("", rows)] if found.suspects else [],
+            f"{len(found.suspects):,} of {found.tested:,} series of enough reports are flagged; {honest}.",
+            f"halfmask payout --campaign {options.campaign} --db {options.db}",
+            ["a flag is a reason to ask: whoever differs from its peers may still be right"] if found.suspects else [],
+            words=[
+                f"{setting}: {reports} reports prove that steady readings were sent without its noise"
+                for setting, reports in found.needed.items()
+            ],
+        )
     )
-    for setting, reports in found.needed.items():
-        note(f"{setting}: {reports} reports prove that steady readings were sent without its noise")

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from halfmask.commands._options import AnyBallots, AnyMenu, Options, command
-from halfmask.commands._printing import note, print_rows
-from halfmask.commands._shared_options import menu_of
+from halfmask.commands._printing import CommandAnswer
+from halfmask.commands._shared_options import IN_SHORT, Display, menu_of
 
 if TYPE_CHECKING:
     from halfmask.choice.vote import Election
@@ -32,6 +32,12 @@ class Vote(Options):
     rule: Literal["plurality", "borda", "approval", "condorcet", "median"] = "plurality"
 
 
+RULES = (
+    "plurality: most first choices; borda: most points by place; approval: on most ballots; condorcet: most pairwise "
+    "wins minus losses; median: the middle first choice, in order of privacy"
+)
+
+
 @command(Vote, group="Choose")
 def vote(options: Vote) -> "Election":
     """Choose one setting for all by vote; Python also takes the ballots themselves, as lists of ids."""
@@ -43,16 +49,30 @@ def vote(options: Vote) -> "Election":
     return count_votes(menu, ballots, options.rule)
 
 
-def main(options: Vote) -> None:
+def main(options: Vote, *, shown: Display = IN_SHORT) -> None:
     """Choose one setting for all by vote."""
+    from halfmask.plain import to_plain
+
     found = vote(options)
     title = f"{found.voters} voters, by {found.rule}: {found.winner.id} ({found.winner.setting})"
-    print_rows(election_rows(found), title)
-    if found.tied:
-        tied = f"{', '.join(found.tied[:-1])} and {found.tied[-1]}"
-        print(f"A tie of {tied}: the one with the highest median privacy wins, so that nobody loses privacy by it.")
-    if found.note:
-        note(found.note)
+    then = f"halfmask audit {options.menu} --profile READINGS.profile"
+    shown.show(
+        CommandAnswer(
+            to_plain(found),
+            [(title, election_rows(found))],
+            f"{found.winner.id} wins by {found.rule}. {_tie(found)} {found.note}".strip(),
+            then,
+            words=[RULES],
+        )
+    )
+
+
+def _tie(found: "Election") -> str:
+    """Return the rule that decided a tie; empty without one."""
+    if not found.tied:
+        return ""
+    tied = f"{', '.join(found.tied[:-1])} and {found.tied[-1]}"
+    return f"A tie of {tied}: the one with the highest median privacy wins, so that nobody loses privacy by it."
 
 
 def election_rows(found: "Election") -> list[list[str]]:

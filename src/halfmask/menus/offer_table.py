@@ -81,12 +81,6 @@ def _promise_notes(menu: Menu, asked: Question) -> list[str]:
         f"{asked.drawn()}; `step` names another",
     ]
     notes += split_notes(menu, asked)
-    if (clipped := made.get("clipping")) is not None and CALIBRATION not in menu.provenance:
-        bounds = f"{number_text(clipped['low'])} to {number_text(clipped['high'])} {asked.unit}".strip()
-        notes.append(
-            f"totals are clipped to {bounds}: {clipped['share']:.2%} of them lie outside, and clipping changes their "
-            f"sum by {clipped['bias']:+.2%}"
-        )
     if (near := made.get("closest")) is not None:
         notes.append(_closest_words(near, asked, made))
     if (curve := made.get("curve")) is not None:
@@ -94,7 +88,27 @@ def _promise_notes(menu: Menu, asked: Question) -> list[str]:
             f"a curve costs more: each of {asked.readings:,} intervals of a {asked.noun} with an error of "
             f"{made['within']:.2%} has epsilon {upwards(curve)} {asked.words()}"
         )
-    return notes + [told for each in menu.settings if (told := asked.objection(each.setting))]
+    return notes
+
+
+def offer_warnings(menu: Menu) -> list[str]:
+    """Return what whoever signs the offer must see: promises that devices refuse, totals cut off, too few producers."""
+    asked, made = menu.question, menu.provenance.get("offer", {})
+    notes = [] if asked is None else [told for each in menu.settings if (told := asked.objection(each.setting))]
+    if asked and (clipped := made.get("clipping")) is not None and CALIBRATION not in menu.provenance:
+        bounds = f"{number_text(clipped['low'])} to {number_text(clipped['high'])} {asked.unit}".strip()
+        notes.append(
+            f"totals are clipped to {bounds}: {clipped['share']:.2%} of them lie outside, and clipping changes their "
+            f"sum by {clipped['bias']:+.2%}"
+        )
+    if made:
+        notes += [
+            f"{each.id} needs {each.needed:,} producers for a {decider(menu)} error of {made['within']:.2%}: there are "
+            f"{made['producers']:,}"
+            for each in menu.settings
+            if each.needed is not None and each.needed > made["producers"]
+        ]
+    return notes + menu.warnings()
 
 
 def split_notes(menu: Menu, asked: Question) -> list[str]:
@@ -125,7 +139,7 @@ def _closest_words(near: Mapping[str, Any], asked: Question, made: Mapping[str, 
 
 
 def offer_notes(menu: Menu) -> list[str]:
-    """Return notes that explain the offer's columns, and name the levels that need more producers than there are."""
+    """Return notes that explain the offer's columns."""
     if menu.provenance.get("by") == "promise" and menu.question:
         return _promise_notes(menu, menu.question)
     asked, made = menu.question, menu.provenance.get("offer", {})
@@ -137,7 +151,6 @@ def offer_notes(menu: Menu) -> list[str]:
             f"{asked.in_steps()}, over b of laplace:b; of {asked.window:,}: {asked.words()}"
         )
         notes.append(f"{asked.drawn()}; `step` names another")
-        notes += [told for each in menu.settings if (told := asked.objection(each.setting))]
     if made:
         notes.append(
             "hidden: the best guess of a reading from its report errs by this share of guessing without a report; the "
@@ -151,12 +164,6 @@ def offer_notes(menu: Menu) -> list[str]:
         )
         if usual := _usual(menu):
             notes.append(usual)
-        short = [each for each in menu.settings if each.needed is not None and each.needed > made["producers"]]
-        notes += [
-            f"{each.id} ({each.name}) needs {each.needed:,} producers for a {decider(menu)} error of "
-            f"{made['within']:.2%}: there are {made['producers']:,}"
-            for each in short
-        ]
     return notes
 
 

@@ -167,6 +167,10 @@ class Solved(Shown):
             rows.append([*row, *(f"{error:.2%}" for error in each.errors.values())])
         return rows
 
+    def objections(self) -> list[str]:
+        """Return why a promise may not hold."""
+        return [warning for each in self.solutions if (warning := self.question.objection(each.setting))]
+
     def notes(self) -> list[str]:
         """Return notes that explain the columns."""
         asked = self.question
@@ -178,7 +182,6 @@ class Solved(Shown):
         if any(each.errors for each in self.solutions):
             told.append("the last columns: mean error of a period's total of so many producers")
         told.append(f"{asked.drawn()}; `step` names another")
-        told += [warning for each in self.solutions if (warning := asked.objection(each.setting))]
         for reason in dict.fromkeys(self.without.values()):
             names = [name for name, why in self.without.items() if why == reason]
             told.append(f"no epsilon is promised by {', '.join(names)}: {reason}")

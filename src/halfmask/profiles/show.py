@@ -1,19 +1,15 @@
 """Show a profile: its quality table, a histogram of readings, and the totals or means of the periods."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.profiles.bins import BINS_PER_OCTAVE, SMALLEST, edge
 from halfmask.profiles.profile import Profile
-from halfmask.profiles.quality import accounts, advice, quality, quantiles
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from halfmask.profiles.quality import accounts, quality, quantiles
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 Drawn = Literal["auto", "sum", "mean"]
@@ -135,33 +131,31 @@ def _kept(policies: dict[str, str] | str) -> str:
     return "by part, first, last or mean" if isinstance(policies, str) else policies.get("duplicates", "first")
 
 
-def print_profile(
-    profile: Profile, console: "Console", aggregate: Drawn = "auto", phrase: Callable[[str], str] = str
-) -> None:
-    """Print the quality table and a small picture; ``phrase`` writes options as they are typed on the command line."""
-    from rich.table import Table
-    from rich.text import Text
+SHORT = ("source", "span", "sampling step", "missing", "duplicates", "unit", "quantiles")
+"""The rows that are shown first."""
 
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, text in table_rows(profile):
-        table.add_row(name, Text(text))
-    console.print(table)
-    data, width = picture_data(profile, aggregate), min(console.width - 4, 72)
+
+def short_rows(profile: Profile) -> list[tuple[str, str]]:
+    """Return the rows of the quality table that are shown first."""
+    return [(name, text) for name, text in table_rows(profile) if name in SHORT]
+
+
+def pictures(profile: Profile, width: int, aggregate: Drawn = "auto") -> list[str]:
+    """Return a histogram of readings, and the totals or means of the periods, drawn with characters."""
+    data, found = picture_data(profile, aggregate), list[str]()
+    width = min(width, 72)
     if len(data.sizes):
         over = "cell" if data.mean else "bin of |s|"
-        console.print(f"\n[bold]{data.title}[/]  (share per {over}, {data.sizes[0]:.2g} to {data.sizes[-1]:.2g})")
-        console.print("\n".join(f"  {line}" for line in bars(data.shares, width, 5)), highlight=False)
+        title = f"{data.title}  (share per {over}, {data.sizes[0]:.2g} to {data.sizes[-1]:.2g})"
+        found += ["", title, *(f"  {line}" for line in bars(data.shares, width, 5))]
     if len(data.totals):
         ends = [profile.period.label(int(data.periods[i])) for i in (0, -1)]
         low, high = np.nanmin(data.totals), np.nanmax(data.totals)
         span = f"{low:.4g} to {high:.4g}" if data.mean else f"up to {high:.4g}"
-        console.print(f"\n[bold]{data.of_a_period} of each {profile.period.text}[/]  ({ends[0]} to {ends[1]}, {span})")
-        shown = bars(data.totals - low if data.mean else data.totals, width, 5)
-        console.print("\n".join(f"  {line}" for line in shown), highlight=False)
-    for note in advice(profile):
-        console.print(f"\n[yellow]note:[/] {phrase(note)}", highlight=False)
+        title = f"{data.of_a_period} of each {profile.period.text}  ({ends[0]} to {ends[1]}, {span})"
+        drawn = bars(data.totals - low if data.mean else data.totals, width, 5)
+        found += ["", title, *(f"  {line}" for line in drawn)]
+    return found
 
 
 def bars(values: FloatArray, width: int, height: int) -> list[str]:

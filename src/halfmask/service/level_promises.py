@@ -16,7 +16,7 @@ from halfmask.errors import HalfmaskError
 from halfmask.service.campaign import Campaign
 from halfmask.service.request import Call
 from halfmask.service.storage.tables import Plain
-from halfmask_device.level_epsilon import CampaignLevel
+from halfmask_device.level_epsilon import CampaignLevel, month_reward
 from halfmask_device.privacy_budget import ROLLING
 from halfmask_device.protocol import CampaignTerms
 from halfmask_device.setting import SPLIT
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 DELTA = 1e-6
 HIDES = 5.0
 """Largest epsilon of a whole day at `DELTA` with which a level is said to hide the day."""
-MONTH_DAYS = 30
 MOST_COMPOSED = 10**5
 """Most reports that are composed exactly."""
 SHARES = (1, 2, 4, 8)
@@ -122,18 +121,9 @@ def _level(campaign: Campaign, terms: CampaignTerms, entry: dict[str, Any], chan
         "epsilon": {name: each and each.epsilon for name, each in found.items()},
         "hides_day": bool(day and day.epsilon is not None and day.epsilon <= HIDES),
         "reward": reward,
-        "month_reward": _month(campaign, reward, counts["month"]),
+        "month_reward": month_reward(terms, id) if reward else 0,
     }
 
 
 def _odds(setting: str, change: float, campaign: Campaign, count: int | None) -> Odds | None:
     return None if count is None else odds_of(setting, change, float(campaign.lattice.unit), count)
-
-
-def _month(campaign: Campaign, reward: int, reports: int | None) -> int | None:
-    """Return what a level earns in 30 days, under the cap of a period; None if the number of reports is not known."""
-    cap = campaign.terms.get("most_per_period")
-    if reports is None or not reward:
-        return None if reward else 0
-    spans = campaign.calendar.spans(campaign.begins, campaign.begins + MONTH_DAYS * 86_400_000_000)
-    return min(reward * reports, cap * len(list(spans))) if isinstance(cap, int) else reward * reports
