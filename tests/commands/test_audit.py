@@ -33,7 +33,7 @@ def test_one_setting_as_a_table_in_words() -> None:
     ended = halfmask("audit", "--setting", "laplace:1", "--sensitivity", "0.1", "--reports", "10")
     assert ended.returncode == 0, ended.stderr
     assert "10 reports" in ended.stdout
-    assert "epsilon 0.1 for a change of up to 0.1 in one reading, delta 0" in ended.stderr
+    assert "epsilon 0.1 for a change of up to 0.1 in one reading, delta 0" in ended.stdout
 
 
 def test_a_narrow_terminal_cuts_no_number(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +83,7 @@ def test_a_menu_gets_a_card_and_the_report_shows_it(whole: Path, tmp_path: Path)
     (folder / "mix.parquet").unlink()
     options = ["--profile", folder / "homes.profile", "--panel", panel, "-o", folder / "card.json"]
     assert "are not the profile's" in halfmask("audit", folder / "menu.json", *options, "--value", "doubled").stderr
-    ended = halfmask("audit", folder / "menu.json", *options, "--value", value)
+    ended = halfmask("audit", folder / "menu.json", *options, "--value", value, "--explain")
     assert ended.returncode == 0, ended.stderr
     assert "What each setting protects" in ended.stdout
     assert "Calibrate" in ended.stderr

@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_menu_keeps_the_floor(folder: Path) -> None:
     asked = ("--profile", "homes.profile", "--refine", "--floor", "reconstruction=0.4", *WIDE)
-    ended = halfmask("optimize", "study.parquet", "-o", "menu.json", *asked, cwd=folder)
+    ended = halfmask("optimize", "study.parquet", "-o", "menu.json", *asked, "--explain", cwd=folder)
     assert ended.returncode == 0, ended.stderr
     assert "Refined, with reconstruction=0.4 or more" in ended.stdout
     menu, population = Menu.read(folder / "menu.json"), population_of(homes().profile)
@@ -47,7 +47,7 @@ def test_the_menu_keeps_the_floor(folder: Path) -> None:
 def test_a_required_guarantee_outlives_the_floor(folder: Path) -> None:
     """The better laws above the floor are bounded and promise nothing: with the requirement none of them is taken."""
     asked = ("--profile", "homes.profile", "--refine", "--floor", "reconstruction=0.4", "--require", "guarantee", *WIDE)
-    ended = halfmask("optimize", "study.parquet", "-o", "kept.json", *asked, cwd=folder)
+    ended = halfmask("optimize", "study.parquet", "-o", "kept.json", *asked, "--explain", cwd=folder)
     assert ended.returncode == 0, ended.stderr
     menu = Menu.read(folder / "kept.json")
     assert len(menu.settings) > 1

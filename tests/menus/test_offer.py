@@ -23,7 +23,7 @@ from halfmask.menus.menu_requirements import Demand
 from halfmask.menus.menu_scale import OUTSIDE
 from halfmask.menus.menu_table import protection_cells
 from halfmask.menus.offer import Offer, least_laplace, offer
-from halfmask.menus.offer_table import offer_notes, offer_rows
+from halfmask.menus.offer_table import offer_notes, offer_rows, offer_warnings
 from halfmask.menus.optimize import optimize
 from halfmask.menus.question import Question
 from halfmask.menus.solve import least_noise
@@ -86,7 +86,7 @@ def test_on_a_coarse_lattice_devices_take_every_level_and_what_is_said_is_of_the
         assert guess_error(less, people, STEP) < target or unmasked(less) > MOST_UNMASKED
         assert told.reading == pytest.approx(STEP / b), "a change of 0.5 is a whole step"
     assert coarse().settings[0] != made().menu.settings[0]
-    assert any("leaves" in told for told in offer_notes(coarse()))
+    assert any("leaves" in told for told in offer_warnings(coarse()))
     assert any(guess_error(each.setting, people) > each.protection.guess + 0.02 for each in coarse().settings[:-1])  # type: ignore[union-attr, operator]
 
 
@@ -146,7 +146,7 @@ def test_a_level_says_how_many_producers_it_takes() -> None:
         assert each.needed is not None
         assert error(each.setting, each.needed) <= 0.01 * (1 + 1e-6)
         assert error(each.setting, math.floor(each.needed * 0.99) - 1) > 0.01
-    told = " ".join(offer_notes(found))
+    told = " ".join(offer_warnings(found))
     short = [each for each in found.settings[:-1] if (each.needed or 0) > 200]
     assert short
     assert all(f"needs {each.needed:,} producers" in told for each in short)

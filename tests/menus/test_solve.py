@@ -81,7 +81,7 @@ def test_noise_and_errors_are_of_the_noise_on_the_lattice() -> None:
         assert each.errors[1000] == pytest.approx(smooth * drawn / (noise_std(each.setting) or 0.0), rel=1e-6)
     quiet = strongest(1e-3, 1000, Question(2, 1, step=4.0), profile)
     for each in quiet.solutions:
-        assert any(f"devices refuse {each.setting}" in told for told in quiet.notes())
+        assert any(f"devices refuse {each.setting}" in told for told in quiet.objections())
 
 
 @pytest.mark.parametrize(
