@@ -19,7 +19,7 @@ WIDTH, MOST, MOST_OF_AN_AUDIT = 80, 15, 40
 WALK = {
     "profile": "profile panel.parquet -o x.profile",
     "show": "show x.profile",
-    "evaluate": "evaluate x.profile -o study.parquet --grid laplace:b=0.1..2/0.1;sine:k=5,values=0|1.2 --repeats 2",
+    "evaluate": "evaluate x.profile -o study.parquet --grid laplace:b=0.1..2/0.2;sine:k=3,values=0|1.2 --repeats 2",
     "optimize": "optimize study.parquet -o menu.json --profile x.profile --max-mean 1 --max-std 1",
     "offer": "offer x.profile -o offer.json --epsilon 8,4 --low 0 --high 100",
     "solve": "solve x.profile --epsilon 1",
@@ -29,7 +29,6 @@ WALK = {
     "recommend": "recommend --menu offer.json --epsilon 5",
     "vote": "vote offer.json --preferences ballots.csv",
     "audit an offer": "audit offer.json --profile x.profile -o card.json",
-    "audit a menu": "audit menu.json --profile x.profile -o card.json",
     "audit a setting": "audit --setting laplace:0.5 --sensitivity 1",
     "merge": "merge x.profile x.profile -o twice.profile",
     "check": "check --aggregate max --mechanism laplace",
@@ -56,7 +55,7 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         results: list[CommandAnswer] = []
         patch.setattr(Display, "show", lambda _, answer: (results.append(answer), print_answer(answer)))
         patch.setenv("COLUMNS", str(WIDTH))
-        for name, line in {"synth": "synth -o panel.parquet --users 30 --days 5", **WALK}.items():
+        for name, line in {"synth": "synth -o panel.parquet --users 20 --days 4", **WALK}.items():
             results.clear()
             ended = halfmask(*line.split(), cwd=folder, columns=WIDTH)
             assert ended.returncode == 0, f"{line}: {ended.stderr}"
@@ -78,7 +77,7 @@ def printed(answer: CommandAnswer, *, explain: bool = False, json: bool = False)
 @pytest.mark.parametrize("name", [name for name in WALK if name not in FILES])
 def test_a_command_prints_its_result_its_meaning_and_the_next_command(name: str, walked: dict[str, str]) -> None:
     lines = walked[name].splitlines()
-    assert 2 <= len(lines) <= (MOST_OF_AN_AUDIT if name in ("audit an offer", "audit a menu") else MOST), walked[name]
+    assert 2 <= len(lines) <= (MOST_OF_AN_AUDIT if name == "audit an offer" else MOST), walked[name]
     assert [line for line in lines if len(line) > WIDTH and not line.startswith(COPIED)] == []
     assert [line for line in lines if line.startswith("next: halfmask ")]
     assert len(walked[f"{name}--explain"]) > len(walked[name]) or name in ("status", "audit a setting")
