@@ -11,6 +11,7 @@ from halfmask.commands._app import app
 from halfmask.commands._printing import CommandAnswer, print_answer
 from halfmask.commands._shared_options import Display
 from halfmask.commands._table_layout import parts, wrapped
+from halfmask_device import Lattice, Producer
 from tests.commands.program import halfmask
 from tests.test_docs import options
 from tests.test_install import given
@@ -36,12 +37,11 @@ WALK = {
     "reward": "reward menu.json --profile x.profile --model model.json --budget 100",
     "bargain": "bargain menu.json --from B --model model.json --delta 0.1 --c 0.05",
     "auction": "auction bids.csv --budget 3",
-    "mask": "mask --state device --setting laplace:0.5 --low 0 --high 10",
     "ledger": "ledger --state device",
     "status": "status --state device",
 }
-"""Command lines, one after another in one folder; those of `FILES` only make what the others read."""
-FILES = ("fit", "mask")
+"""Command lines, one after another in one folder; the one of `FILES` only makes what another reads."""
+FILES = ("fit",)
 SETTING = re.compile(r"\b(?:laplace|sine|gaussian|logistic|staircase):[0-9.e,-]*")
 COPIED = ("next: ", "wrote ")
 
@@ -51,6 +51,7 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What each command printed by default, and what the same result is with `--explain` and with `--json`."""
     folder, found = tmp_path_factory.mktemp("walk"), dict[str, str]()
     given(folder)
+    list(Producer("laplace:0.5", Lattice("0.001", "0", "10"), folder / "device").reports([("2026-11-16T00:00Z", 1.0)]))
     with pytest.MonkeyPatch.context() as patch:
         results: list[CommandAnswer] = []
         patch.setattr(Display, "show", lambda _, answer: (results.append(answer), print_answer(answer)))
@@ -129,6 +130,6 @@ def test_words_and_short_cells_are_never_broken() -> None:
 def test_every_command_with_one_of_the_options_has_both() -> None:
     both = {"--explain", "--json"}
     have = {name for name in app if not name.startswith("-") and "--explain" in options(name)}
-    assert have >= {name.split()[0] for name in WALK} - {"fit", "mask"} | {"simulate", "suspects", "payout", "join"}
+    assert have >= {name.split()[0] for name in WALK} - {"reward"} | {"simulate", "suspects", "payout", "join"}
     assert all(both <= options(name).keys() for name in have)
     assert Display().explain is False
