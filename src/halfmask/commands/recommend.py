@@ -23,6 +23,9 @@ GIVES_AWAY = (
 )
 
 
+WISHED = "take this: the level with the least noise that meets the wish; the advice needs no readings"
+
+
 class Recommend(Seeded):
     """Options of `recommend`.
 
@@ -159,7 +162,7 @@ def main(options: Recommend, *, shown: Display = IN_SHORT) -> None:
     if isinstance(found, WishedLevels):
         means = f"Epsilon is {found.question.words()}."
         missed = [] if found.chosen.meets else ["no level meets the wish; this one has the strongest promise"]
-        shown.show(CommandAnswer(to_plain(found), [(title, wish_rows(found))], means, then, missed))
+        shown.show(CommandAnswer(to_plain(found), [(title, wish_rows(found))], means, then, missed, words=[WISHED]))
         return
     first, *others = (*found.notes, GIVES_AWAY)
     shown.show(CommandAnswer(to_plain(found), [(title, advice_rows(found))], first, then, others))
