@@ -11,8 +11,11 @@ import pytest
 from halfmask.service.serve import initialise
 from halfmask.service.split.batch_verification import BatchVerifier
 from halfmask.service.split.share_intake import SharePost, take_shares
+from halfmask.service.split.split_campaign import SplitCampaign, ValidShares
 from halfmask.service.split.tickets import Ticket, issue_ticket, sign_ticket
 from halfmask.service.storage.split_rows import LedSplit
+from halfmask.service.storage.sql_store import Transaction
+from halfmask_device.campaign_calendar import Span
 from halfmask_device.errors import ShareError
 from halfmask_device.instants import DAY as ONE_DAY
 from halfmask_device.prio3 import Prio3, SumCircuit
@@ -150,6 +153,27 @@ def test_a_helper_whose_clock_was_just_set_gives_no_sum(pair: Pair) -> None:
     verify(pair, shares)
     pair.helper.service.unsettled = lambda: 60.0  # type: ignore[method-assign]
     assert code_of(sum_of(pair, shares, 503)) == "unsettled"
+
+
+def test_a_share_withdrawn_while_a_sum_is_prepared_is_in_no_sum(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The helper reads and adds before the transaction that gives the sum. What changed since is noticed there."""
+    pair.set(AFTER)
+    shares = halves(*invent(pair, 4))
+    verify(pair, shares)
+    read, gone = SplitCampaign.valid_shares, list[str]()
+
+    def read_then_withdraw(split: SplitCampaign, tx: Transaction, span: Span) -> ValidShares:
+        found = read(split, tx, span)
+        if not gone:
+            gone.append(next(iter(found.numbers)))
+            with pair.helper.store.transaction() as other:
+                other.drop_shares(split.holding, span.begins, gone)
+        return found
+
+    monkeypatch.setattr(SplitCampaign, "valid_shares", read_then_withdraw)
+    refused = sum_of(pair, shares, 409)
+    assert (code_of(refused), refused["reports"]) == ("not_valid", gone)
+    assert sum_of(pair, {nonce: half for nonce, half in shares.items() if nonce not in gone})["reports"] == 3
 
 
 @pytest.mark.parametrize("nonces", [["0" * 32] * 2, ["0" * 31], ["A" * 32], [5], "0", None])

@@ -213,6 +213,7 @@ ROUTES: tuple[Route, ...] = (
         200,
         SUM,
         most=MOST_SET_BYTES,
+        prepare=helper.prepare_sum,
     ),
     Route("GET", "/v1/node", ("node",), members.show_node),
     Route("PUT", "/v1/campaigns/{c}/cells/{node}", ("node",), campaigns.put_cells, 200, CELLS),

@@ -5,6 +5,7 @@ It trusts nobody: not the leader, who may invent producers, ask for subsets and 
 
 import base64
 import hashlib
+from dataclasses import dataclass
 from typing import Any
 
 from halfmask.errors import HalfmaskError
@@ -17,6 +18,7 @@ from halfmask.service.split.split_campaign import (
     MOST_SHARES,
     MOST_VERIFIED,
     SplitCampaign,
+    ValidShares,
     check_limits,
     epsilon_of_total,
     helped_campaign,
@@ -178,16 +180,42 @@ def verify(call: Call) -> Plain:
     return {"results": [OUTCOMES[verdicts.get(nonce, UNDECIDED)] for nonce in nonces]}
 
 
+@dataclass(frozen=True)
+class AskedSum:
+    """What a leader asks for.
+
+    ``nonces``  the set
+    ``asked``   its hash
+    ``valid``   the valid shares of the set; None if the period has had its sum
+    """
+
+    nonces: list[str]
+    asked: str
+    valid: ValidShares | None
+
+
+def prepare_sum(call: Call) -> AskedSum:
+    """Read and add up the shares of a set. Nothing is written, and others need not wait."""
+    split, span = _led_by_caller(call)
+    nonces = check_nonces(call.body().get("reports"))
+    valid = None
+    if call.tx.split_sum(split.holding.split, span.begins) is None:
+        valid = split.valid_shares(call.tx, span).among(nonces)
+        valid.total  # noqa: B018 - added up here, and kept
+    return AskedSum(nonces, set_hash(nonces), valid)
+
+
 def give_sum(call: Call) -> Plain:
     """Give a period's only sum: the shares of exactly this set and one draw of noise. The shares are then deleted."""
     split, span = _led_by_caller(call)
-    nonces = check_nonces(call.body().get("reports"))
-    asked = set_hash(nonces)
+    sum_of: AskedSum = call.prepared
     call.tx.lock_helped(split.holding.split)
     stands = call.tx.split_sum(split.holding.split, span.begins)
     if stands is None:
-        stands = _first_sum(call, split, span, nonces, asked)
-    elif stands.asked != asked:
+        if sum_of.valid is None or not split.unchanged(call.tx, span, sum_of.valid):
+            sum_of = prepare_sum(call)
+        stands = _first_sum(call, split, span, sum_of)
+    elif stands.asked != sum_of.asked:
         raise Refusal(
             409, "other_set", "this period has had its sum, over another set: there is one for good", "reports"
         )
@@ -195,27 +223,26 @@ def give_sum(call: Call) -> Plain:
     return {"share": share, "reports": stands.reports}
 
 
-def _first_sum(call: Call, split: SplitCampaign, span: Span, nonces: list[str], asked: str) -> SumRow:
-    """Add up a set, store the noisy sum and the hash of the set, and delete the period's shares."""
+def _first_sum(call: Call, split: SplitCampaign, span: Span, sum_of: AskedSum) -> SumRow:
+    """Store the noisy sum of a set and the hash of the set, and delete the period's shares."""
+    nonces, valid = sum_of.nonces, sum_of.valid
     if call.now < span.ends:
         raise Refusal(409, "not_ended", "the period has not ended yet", "period")
     if wait := call.service.unsettled():
         raise Refusal(503, "unsettled", "the clock has not run steadily for long enough to give a sum", after=wait)
     if span.ends <= restored(call.tx):
         raise Refusal(409, "restored", "this helper was restored from a backup: such a period has no sum", "period")
-    row = SumRow(asked, "", 0)
-    if nonces:
+    row = SumRow(sum_of.asked, "", 0)
+    if nonces and valid is not None:
         if len(nonces) < split.terms.least_producers:
             raise Refusal(409, "too_few", f"fewer than {split.terms.least_producers} reports have no sum", "reports")
         if len(nonces) > MOST_SHARES:
             raise Refusal(413, "too_many_reports", f"a sum is over at most {MOST_SHARES} reports", "reports")
-        numbers = dict(call.tx.valid_numbers(split.holding, span.begins))
-        unknown = [nonce for nonce in nonces if nonce not in numbers]
+        unknown = [nonce for nonce in nonces if nonce not in valid.numbers]
         if unknown:
             message = "some reports are not valid here: leave them out, and ask again"
             raise Refusal(409, "not_valid", message, "reports", more={"reports": unknown})
-        noisy = split.noisy_sum((numbers[nonce] for nonce in nonces), call.service.draws)
-        row = SumRow(asked, share_bytes(noisy).hex(), len(nonces))
+        row = SumRow(sum_of.asked, share_bytes(split.noisy(valid.total, call.service.draws)).hex(), len(nonces))
     call.tx.add_split_sum(split.holding.split, span.begins, row)
     call.tx.remove_period_shares(split.holding, span.begins)
     return row

@@ -2,14 +2,15 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from halfmask.service.refusal import Refusal, unfit
 from halfmask.service.storage.split_rows import HELPER, HelpedSplit, Holding, LedSplit
+from halfmask.service.storage.sql_store import Transaction
 from halfmask_device.campaign_calendar import Calendar, Span
 from halfmask_device.epsilon_bound import composed_epsilon
 from halfmask_device.instants import DAY, MINUTE, Instant, parse_instant
@@ -88,14 +89,43 @@ class SplitCampaign:
             raise Refusal(404, "not_found", "there is no such period", "period")
         return span
 
-    def noisy_sum(self, numbers: Iterable[int], draws: Draws) -> int:
-        """Return the sum of stored numbers and one draw of the law, modulo p."""
+    def noisy(self, total: int, draws: Draws) -> int:
+        """Return a sum and one draw of the law, modulo p."""
+        return (total + self.law.draw(draws())) % MODULUS
+
+    def valid_shares(self, tx: Transaction, span: Span) -> "ValidShares":
+        """Return a period's valid shares. This reads all of them, so it is done before the transaction that writes."""
+        state = tx.valid_state(self.holding, span.begins)
+        return ValidShares(state, dict(tx.valid_numbers(self.holding, span.begins)))
+
+    def unchanged(self, tx: Transaction, span: Span, valid: "ValidShares") -> bool:
+        return tx.valid_state(self.holding, span.begins) == valid.state
+
+
+@dataclass(frozen=True)
+class ValidShares:
+    """The shares of a period with a valid proof, as they were read.
+
+    ``state``    what says whether they are still the same
+    ``numbers``  their stored numbers, by nonce
+    """
+
+    state: tuple[int, int]
+    numbers: Mapping[str, int]
+
+    @cached_property
+    def total(self) -> int:
+        """Return the sum of all, modulo p."""
         import numpy as np  # a service starts without it
 
         from halfmask.service.split.batch_verification import summed_numbers
 
-        elements = np.fromiter(numbers, np.int64).view(np.uint64) + np.uint64(_SIGN)
-        return (summed_numbers(elements) + self.law.draw(draws())) % MODULUS
+        elements = np.fromiter(self.numbers.values(), np.int64).view(np.uint64) + np.uint64(_SIGN)
+        return summed_numbers(elements)
+
+    def among(self, nonces: Iterable[str]) -> "ValidShares":
+        """Return those of them that have one of these nonces."""
+        return replace(self, numbers={nonce: self.numbers[nonce] for nonce in nonces if nonce in self.numbers})
 
 
 def stored_number(number: int) -> int:

@@ -21,13 +21,14 @@ from halfmask.service.report_decisions import take_back
 from halfmask.service.service import Service, Writer
 from halfmask.service.split.helper_requests import forget_shares
 from halfmask.service.split.leading import first_message
-from halfmask.service.split.sent_shares import read_bytes, set_hash
+from halfmask.service.split.sent_shares import read_bytes
 from halfmask.service.split.split_campaign import (
     HELD_NAME,
     KEPT,
     MOST_VERIFIED,
     Draws,
     SplitCampaign,
+    ValidShares,
     centred,
     led_campaign,
     stored_number,
@@ -116,17 +117,18 @@ class SplitClosing:
             if missing and now < closing.since + wait:
                 return
             await self.writer.submit(partial(fix_set, campaign=campaign, period=span.key))
-        nonces = await run_in_threadpool(self.service.store.read, partial(counted_set, split=split, span=span))
+        valid = await run_in_threadpool(self.service.store.read, partial(_added_up, split=split, span=span))
+        nonces = counted_set(split, valid)
         try:
             answer = await self._ask(led, f"/{led.held}/periods/{span.key}/sum", {"reports": nonces})
         except ServiceError as error:
             if error.status != 409:
                 raise
-            await self._corrected(error, campaign, split, span, nonces)
+            await self._corrected(error, campaign, split, span, valid)
             return
         share = _read_sum(answer, len(nonces))
         job = partial(publish_split, campaign=campaign, split=split, span=span, now=now, draws=draws)
-        await self._publish(partial(job, asked=set_hash(nonces), share=share), campaign)
+        await self._publish(partial(job, valid=valid, share=share), campaign)
 
     async def _publish(self, job: Callable[[Transaction], None], campaign: Campaign) -> None:
         """Close a period by ``job``, and publish it. After a crash in between, the task that closes publishes it."""
@@ -163,7 +165,7 @@ class SplitClosing:
             await self.writer.submit(partial(store_verdicts, split=split, span=span, decided=decided))
 
     async def _corrected(
-        self, error: ServiceError, campaign: Campaign, split: SplitCampaign, span: Span, nonces: Sequence[str]
+        self, error: ServiceError, campaign: Campaign, split: SplitCampaign, span: Span, valid: ValidShares
     ) -> None:
         """Leave out reports that the helper does not have, or give the sum up if the helper has given another one."""
         if error.said == "not_valid":
@@ -173,7 +175,7 @@ class SplitClosing:
         elif error.said in ("other_set", "restored", "too_few"):
             log.warning("a period has no split sum", extra={"campaign": campaign.public, "code": error.said})
             job = partial(publish_split, campaign=campaign, split=split, span=span, now=self.service.clock())
-            await self._publish(partial(job, asked=set_hash(nonces)), campaign)
+            await self._publish(partial(job, valid=valid), campaign)
         else:
             raise error
 
@@ -232,9 +234,15 @@ def leave_out(tx: Transaction, split: SplitCampaign, span: Span, nonces: Sequenc
     tx.drop_shares(split.holding, span.begins, nonces)
 
 
-def counted_set(tx: Transaction, split: SplitCampaign, span: Span) -> list[str]:
+def _added_up(tx: Transaction, split: SplitCampaign, span: Span) -> ValidShares:
+    valid = split.valid_shares(tx, span)
+    valid.total  # noqa: B018 - added up here, where others need not wait, and kept
+    return valid
+
+
+def counted_set(split: SplitCampaign, valid: ValidShares) -> list[str]:
     """Return the nonces of the fixed set; none if it is smaller than the least cohort."""
-    nonces = [nonce for nonce, _ in tx.valid_numbers(split.holding, span.begins)]
+    nonces = list(valid.numbers)
     return nonces if len(nonces) >= split.terms.least_producers else []
 
 
@@ -244,27 +252,27 @@ def publish_split(
     split: SplitCampaign,
     span: Span,
     now: Instant,
-    asked: str | None = None,
+    valid: ValidShares | None = None,
     share: int | None = None,
     draws: Draws | None = None,
 ) -> None:
     """Close a period: add this service's noisy sum to the helper's, or leave the split part out without one.
 
-    ``asked``  the hash of the set that the helper was asked for; if the set is another one by now, nothing is done.
+    ``valid``  the shares of the set that the helper was asked for; if they are others by now, nothing is done.
                None if the helper has not been heard for so long that the period ends without it
     """
     tx.lock(campaign.key)
     if _row(tx, campaign.key, span.key) is None:
         return
-    numbers = dict(tx.valid_numbers(split.holding, span.begins))
-    if asked is not None and asked != set_hash(counted_set(tx, split, span)):
+    if valid is not None and not split.unchanged(tx, span, valid):
         return
+    counted = tx.valid_state(split.holding, span.begins)[0]
     others = tx.not_counted(split.holding, span.begins)
     invalid = sum(verdict == INVALID for _, verdict in others)
-    part = SplitPart(len(numbers), None, invalid, len(others) - invalid)
-    if share is not None and draws is not None:
-        total = centred((split.noisy_sum(numbers.values(), draws) + share) % MODULUS)
-        part = SplitPart(len(numbers), total + len(numbers) * split.lattice.ends[0], invalid, part.missing)
+    part = SplitPart(counted, None, invalid, len(others) - invalid)
+    if share is not None and draws is not None and valid is not None:
+        total = centred((split.noisy(valid.total, draws) + share) % MODULUS)
+        part = SplitPart(counted, total + counted * split.lattice.ends[0], invalid, part.missing)
     take_back(tx, campaign.key, [int(owner) for owner, _ in others], [span.key], now)
     tx.remove_period_shares(split.holding, span.begins)
     tx.end_closing(campaign.key, span.key)

@@ -17,6 +17,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     delete,
+    func,
     insert,
     select,
     update,
@@ -55,6 +56,8 @@ helped_splits = table(
     text("ticket_key", 64),
     UniqueConstraint("leader", "led", name="led_once"),
 )
+CHECKED = 2**31 - 1
+"""The modulus of numbers in checksums: sums of 2^24 of them fit into the integers of every database."""
 split_shares = table(
     "split_shares",
     whole("holder"),
@@ -260,6 +263,16 @@ class SplitStatements(Statements):
         s = split_shares.c
         query = select(s.nonce, s.number).where(_of(holding), s.time == time, s.verdict == VALID).order_by(s.nonce)
         yield from ((row[0], row[1]) for row in self._do(query, execution_options={"yield_per": FETCH}))
+
+    def valid_state(self, holding: Holding, time: Instant) -> tuple[int, int]:
+        """Return the count of a period's valid shares and a checksum of their numbers.
+
+        They change if a share is withdrawn or becomes valid. Numbers are uniformly random: nobody can keep them equal.
+        """
+        s = split_shares.c
+        query = select(func.count(), func.coalesce(func.sum(s.number % CHECKED), 0))
+        row = self._do(query.where(_of(holding), s.time == time, s.verdict == VALID)).one()
+        return int(row[0]), int(row[1])
 
     def not_counted(self, holding: Holding, time: Instant) -> list[tuple[str, int]]:
         """Return owner and verdict of a period's shares that are not valid."""
