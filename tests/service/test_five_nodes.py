@@ -21,9 +21,9 @@ from halfmask.service.storage.sql_store import open_store
 from halfmask_device.http_client import urllib_transport
 from tests.service.links import Faulty
 from tests.service.process import Served, init
+from tests.service.test_peers import secret_of
 from tests.service.world import CAMPAIGN
 
-SECRET = "s" * 43
 COUNT = 5
 ROUNDS = 2
 """Where all speak to all: the round that was under way when the last fault ended, and a whole one."""
@@ -84,9 +84,11 @@ class Cluster:
         return f"sqlite:///{self.folder / f'node{place}.db'}"
 
     def start(self, place: int) -> None:
-        options = [word for (one, _), link in self.links.items() if one == place for word in ("--peer", link.address)]
+        others = [other for one, other in self.links if one == place]
+        options = [word for other in others for word in ("--peer", self.links[place, other].address)]
+        secrets = " ".join(secret_of(place, other) for other in others)
         log = self.folder / f"node{place}.log"
-        self.nodes[place] = Served(self.url(place), log, *options, secrets={"PEER_TOKEN": SECRET})
+        self.nodes[place] = Served(self.url(place), log, *options, secrets={"PEER_TOKEN": secrets})
 
     def node(self, place: int) -> Served:
         found = self.nodes[place]

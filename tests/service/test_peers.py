@@ -32,6 +32,11 @@ AFTER = "2026-11-17T01:00:11Z"
 """After the deadline, and after what was asked before it is written."""
 
 
+def secret_of(one: int, two: int) -> str:
+    """The secret of two nodes."""
+    return f"{min(one, two)}-{max(one, two)}".rjust(43, "s")
+
+
 class Net:
     """Nodes, who speaks to whom, and which links are cut."""
 
@@ -39,16 +44,15 @@ class Net:
         self.worlds, self.cut = worlds, set[tuple[int, int]]()
         self.faulty: list[Faulty] = []
         self.nodes: list[Peers] = []
-        for world in worlds:
-            join_peers(world.service, SECRET)
         for place, world in enumerate(worlds):
-            peers = []
+            peers = dict[Peer, str]()
             for other in sorted({b for a, b in pairs if a == place} | {a for a, b in pairs if b == place}):
                 transport = self._link(place, other)
                 if rng is not None:
                     self.faulty.append(transport := Faulty(transport, rng))
-                peers.append(Peer(f"http://node{other}", transport, tries=1))
-            self.nodes.append(Peers(world.service, world.app.state.writer, peers, SECRET))
+                peers[Peer(f"http://node{other}", transport, tries=1)] = secret_of(place, other)
+            join_peers(world.service, list(peers.values()))
+            self.nodes.append(Peers(world.service, world.app.state.writer, peers))
 
     def _link(self, one: int, two: int) -> Transport:
         through = link(self.worlds[two])
@@ -229,8 +233,11 @@ def test_a_peer_that_hangs_delays_nobody(tmp_path: Path, monkeypatch: pytest.Mon
             answers.wait(60)
             raise OSError("gone")
 
-        others = [Peer("http://hangs", hangs, tries=1), Peer("http://b", link(worlds[1]), tries=1)]
-        node = Peers(worlds[0].service, worlds[0].app.state.writer, others, SECRET)
+        others = {
+            Peer("http://hangs", hangs, tries=1): SECRET,
+            Peer("http://b", link(worlds[1]), tries=1): secret_of(0, 1),
+        }
+        node = Peers(worlds[0].service, worlds[0].app.state.writer, others)
         try:
             wait_until(lambda: worlds[0].wait(node.round()) == 1 and net.totals(campaign)[1] == total, "b did not hear")
             for _ in range(5):
@@ -252,7 +259,7 @@ def test_a_peer_that_fails_slowly_is_left_alone_for_longer_each_time(
             asked.append(request)
             raise OSError("gone")
 
-        node = Peers(world.service, world.app.state.writer, [Peer("http://gone", fails, tries=1)], SECRET)
+        node = Peers(world.service, world.app.state.writer, {Peer("http://gone", fails, tries=1): SECRET})
         (turn,) = node._turns.values()
         for number in (1, 2, 3):
             turn.pause, began = 0.0, time.monotonic()
@@ -284,7 +291,7 @@ def test_moving_to_another_home_counts_nothing_twice_and_loses_nothing(tmp_path:
 def test_what_peers_say_is_checked(tmp_path: Path) -> None:
     with services(tmp_path, "a") as (world,):
         consumer = world.consumer()
-        join_peers(world.service, SECRET)
+        join_peers(world.service, [SECRET])
         campaign = world.campaign(consumer)
         path = f"/v1/campaigns/{campaign}/exchange"
         node, cell = "0" * 16, {"reports": 1, "producers": 1, "sum": 5, "squares": 25}
@@ -313,7 +320,7 @@ def test_what_peers_say_is_checked(tmp_path: Path) -> None:
 def test_a_refused_exchange_leaves_no_campaign_behind(tmp_path: Path) -> None:
     with services(tmp_path, "a", "b") as (here, there):
         for world in (here, there):
-            join_peers(world.service, SECRET)
+            join_peers(world.service, [SECRET])
         offer = there.ok("GET", f"/v1/campaigns/{there.campaign(there.consumer())}")
         path = f"/v1/campaigns/{offer['campaign']}/exchange"
         here.refused(422, "POST", path, SECRET, {"offer": offer, "open": [], "cells": {"x": {}}})
@@ -376,7 +383,10 @@ def test_a_backlog_of_empty_periods_closes_at_once_with_all_that_was_counted(
         for _ in range(3):
             net.round()
         seen = [world.periods(campaign, token) for world, token in zip(worlds, tokens, strict=True)]
-        assert seen[0] == seen[1]
+        alike = [{key: each | {"at_bounds": None} for key, each in one.items()} for one in seen]
+        assert alike[0] == alike[1]
+        at_bounds = [{key for key, each in one.items() if each["at_bounds"]} for one in seen]
+        assert at_bounds == [{key} for key in totals]  # it needs all reports, and a node has its own
         closed = [key for key, period in seen[0].items() if period["state"] == "closed"]
         assert len(closed) > 590
         assert len(seen[0]) - len(closed) <= 2  # the last hour's grace is not over
@@ -407,10 +417,24 @@ def test_messages_leave_no_period_out_and_an_answer_can_be_asked_on_for() -> Non
 def test_a_secret_is_long_and_old_ones_are_not_taken_again(tmp_path: Path) -> None:
     with services(tmp_path, "a") as (world,):
         with refused("option.short"):
-            join_peers(world.service, "short")
-        join_peers(world.service, SECRET)
+            join_peers(world.service, ["short"])
+        join_peers(world.service, [SECRET])
         name = world.service.node
-        join_peers(world.service, "t" * 43)
+        join_peers(world.service, ["t" * 43])
         assert world.service.node == name
         with refused("option.used"):
-            join_peers(world.service, SECRET)
+            join_peers(world.service, [SECRET])
+
+
+def test_each_peer_has_its_own_secret_and_one_alone_is_shut_out(tmp_path: Path) -> None:
+    first, second = "a" * 43, "b" * 43
+    with services(tmp_path, "a") as (world,):
+        with refused("option.same"):
+            join_peers(world.service, [first, first])
+        join_peers(world.service, [first, second])
+        path = f"/v1/campaigns/{world.campaign(world.consumer())}/exchange"
+        for secret in (first, second):
+            world.ok("POST", path, secret, {"open": [], "cells": {}})
+        join_peers(world.service, [second])
+        world.refused(401, "POST", path, first, {"open": [], "cells": {}})
+        world.ok("POST", path, second, {"open": [], "cells": {}})

@@ -44,7 +44,8 @@ class Serve(OfService, Tells):
     peer
         The address of a node with the same campaigns; may be repeated.
     peer_token
-        The secret of all peers, 32 random characters or more. Only in the environment or the file.
+        The secrets shared with each `peer`, in their order, 32 random characters or more each. Only in the environment
+        or the file.
     mqtt
         A broker from which reports are taken as well: mqtt://USER@HOST:PORT, or mqtts:// for TLS. With a password only
         in the environment or the file.
@@ -88,7 +89,7 @@ class Serve(OfService, Tells):
     upstream: str | None = None
     upstream_token: str | None = None
     peer: Annotated[tuple[str, ...], Several] = ()
-    peer_token: str | None = None
+    peer_token: Annotated[tuple[str, ...], Several] = ()
     mqtt: str | None = None
     mqtt_acl: Flag = False
     least_producers: Whole = 1
@@ -120,6 +121,12 @@ class Serve(OfService, Tells):
                     kind="token",
                     field=secret,
                 )
+        if len(self.peer_token) != len(self.peer):
+            raise OptionError(
+                f"{len(self.peer)} peers have {len(self.peer_token)} tokens: name one for each `peer`, in their order",
+                kind="token",
+                field="peer_token",
+            )
         if self.workers < 1:
             raise OptionError("`workers` must be 1 or more", kind="workers")
         if self.least_producers < 1 or self.retain_days < 0:
@@ -164,7 +171,7 @@ def serve(options: Serve) -> str | None:
         upstream_token=options.upstream_token,
         mqtt=options.mqtt,
         peers=tuple(options.peer),
-        peer_token=options.peer_token,
+        peer_token=tuple(options.peer_token),
         least_producers=options.least_producers,
         refuse_open=options.refuse_open,
         refuse_live=options.refuse_live,

@@ -96,22 +96,28 @@ class Part(NamedTuple):
         return Part([key for key in self.open if key > told], {}, Window(told, self.window.to))
 
 
-def join_peers(service: Service, secret: str) -> None:
-    """Give the database a name among its peers, once, and let in nodes that know the peers' secret."""
-    if len(secret) < LEAST_SECRET:
+def join_peers(service: Service, secrets: Sequence[str]) -> None:
+    """Give the database a name among its peers, once, and let in the peers that know these secrets: one of each.
+
+    A secret that was valid and is not among them is revoked.
+    """
+    if any(len(secret) < LEAST_SECRET for secret in secrets):
         raise OptionError(
-            f"the peers' token is short: take {LEAST_SECRET} random characters or more, the same at all", kind="short"
+            f"a peer's token is short: take {LEAST_SECRET} random characters or more, the same at both ends",
+            kind="short",
         )
-    hashed = digest(secret)
+    hashes = [digest(secret) for secret in secrets]
+    if len(set(hashes)) < len(hashes):
+        raise OptionError("two peers have the same token: take another one for each", kind="same")
     service.node = service.name
     with service.store.transaction() as tx:
-        now = service.clock()
-        known = tx.identities([hashed]).get(hashed)
-        if known is None:
-            tx.revoke_tokens("peer", PEER, now)
-            tx.add_token(hashed, "peer", PEER, now, None)
-        elif known.role != "peer" or known.revoked is not None:
-            raise OptionError("the peers' token was used before and is no longer valid: take a new one", kind="used")
+        now, known = service.clock(), tx.identities(hashes)
+        if any(each.role != "peer" or each.revoked is not None for each in known.values()):
+            raise OptionError("a peer's token was used before and is no longer valid: take a new one", kind="used")
+        tx.revoke_tokens("peer", PEER, now, but=hashes)
+        for hashed in hashes:
+            if hashed not in known:
+                tx.add_token(hashed, "peer", PEER, now, None)
 
 
 def knowledge(
@@ -253,10 +259,13 @@ class Turn:
 
 
 class Peers:
-    """Speaks to each peer once per `round`, to all at the same time."""
+    """Speaks to each peer once per `round`, to all at the same time.
 
-    def __init__(self, service: Service, writer: Writer, peers: Sequence[Peer], token: str) -> None:
-        self.service, self.writer, self.peers, self.token = service, writer, peers, token
+    ``peers``  the peers, each with the secret that it and this node share
+    """
+
+    def __init__(self, service: Service, writer: Writer, peers: Mapping[Peer, str]) -> None:
+        self.service, self.writer, self.peers = service, writer, peers
         self._open: dict[tuple[str, int], list[str]] = {}
         """Periods that were open at a peer when it last answered, by the peer's address and the campaign's key."""
         self._turns = {peer.address: Turn() for peer in peers}
@@ -342,7 +351,9 @@ class Peers:
         for part in said:
             rest: Part | None = part
             while rest is not None:
-                answer = await run_in_threadpool(peer.ask, "POST", path, self.token, {"offer": offer, **rest.body})
+                answer = await run_in_threadpool(
+                    peer.ask, "POST", path, self.peers[peer], {"offer": offer, **rest.body}
+                )
                 await self.writer.submit(partial(learn, campaign=campaign, own=self.service.node, sent=answer["cells"]))
                 there += answer["open"]
                 rest = rest.rest(answer.get("to"))
@@ -350,11 +361,11 @@ class Peers:
         self.service.heard[campaign.key] = now
 
 
-def background_task(addresses: Sequence[str], token: str, transport: Transport = BRIEF) -> BackgroundTask:
-    """Return the background task that speaks to the peers as long as the service runs."""
-    peers = [Peer(address, transport, tries=1) for address in addresses]
+def background_task(secrets: Mapping[str, str], transport: Transport = BRIEF) -> BackgroundTask:
+    """Return the background task that speaks to the peers, by address, as long as the service runs."""
+    peers = {Peer(address, transport, tries=1): secret for address, secret in secrets.items()}
     return repeated(
-        lambda service, writer: Peers(service, writer, peers, token).round,
+        lambda service, writer: Peers(service, writer, peers).round,
         EVERY,
         "a round with the peers failed",
         spare=1,

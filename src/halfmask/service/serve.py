@@ -64,7 +64,8 @@ class ServeOptions:
     upstream: str | None = None
     upstream_token: str | None = None
     peers: tuple[str, ...] = ()
-    peer_token: str | None = None
+    peer_token: tuple[str, ...] = ()
+    """The secrets of the peers, in their order."""
     mqtt: str | None = None
     least_producers: int = 1
     refuse_open: bool = False
@@ -103,8 +104,8 @@ class ServeOptions:
             found.append(lake_writer.background_task(Path(self.lake)))
         if self.upstream is not None:
             found.append(gateway.background_task(self.upstream, self.upstream_token or ""))
-        if self.peer_token is not None:
-            found.append(peers.background_task(self.peers, self.peer_token))
+        if self.peers:
+            found.append(peers.background_task(dict(zip(self.peers, self.peer_token, strict=True))))
         if self.mqtt is not None:
             found.append(mqtt_intake.background_task(self.mqtt))
         if self.public_url is not None:
@@ -146,7 +147,7 @@ def make_service(options: ServeOptions) -> Service:
     clock = SteadyClock(round(options.settle * MINUTE))
     store = open_store(options.db)
     service = Service(store, clock, limits, floors=options.floors, counters=counters, split=options.split)
-    if options.peer_token is not None:
+    if options.peer_token:
         peers.join_peers(service, options.peer_token)
     return service
 

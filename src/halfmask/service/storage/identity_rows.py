@@ -99,9 +99,11 @@ class IdentityStatements(Statements):
     def revoke_token(self, hash: str, now: Instant) -> None:
         self._do(update(tokens).where(tokens.c.hash == hash, tokens.c.revoked.is_(None)).values(revoked=now))
 
-    def revoke_tokens(self, role: Role, subject: int, now: Instant) -> None:
+    def revoke_tokens(self, role: Role, subject: int, now: Instant, but: Sequence[str] = ()) -> None:
+        """Revoke all tokens of a subject, except those with the hashes ``but``."""
         t = tokens.c
-        self._do(update(tokens).where(t.role == role, t.subject == subject, t.revoked.is_(None)).values(revoked=now))
+        where = (t.role == role, t.subject == subject, t.revoked.is_(None), t.hash.not_in(but))
+        self._do(update(tokens).where(*where).values(revoked=now))
 
     def has_role(self, role: Role) -> bool:
         return self._do(select(tokens.c.hash).where(tokens.c.role == role).limit(1)).first() is not None
