@@ -20,6 +20,8 @@ from halfmask.protection.evidence import Evidence, evidence_from_panel, evidence
 
 USERS, DAYS = 500, 49
 SEED = 7
+NAMED = 2
+"""Columns of re-identification; who has unmasked reports can mask them himself, so the first row has the largest."""
 READINGS = ("none", "laplace:0.1", "laplace:0.25", "laplace:0.5", "laplace:1", "laplace:2.5")
 TOTALS = ("none", "laplace:2.5", "laplace:10", "laplace:40")
 
@@ -34,13 +36,23 @@ def cell(found: Finding) -> str:
 def printed(title: str, evidence: Evidence, settings: tuple[str, ...]) -> None:
     """Print a table of all attacks on users' lives, in percent."""
     print(f"{title}: {len(evidence.series)} users, {evidence.what}")
-    for number, text in enumerate(settings):
-        setting = PrivacySetting.parse(text)
-        found = attack(setting, evidence, SEED, attacks=(reidentification, private_life))
-        if not number:
-            print("| setting | " + " | ".join(each.name for each in found) + " |")
-            print("|---" * (len(found) + 1) + "|")
-        print(f"| {text} | " + " | ".join(map(cell, found)) + " |", flush=True)
+    found = [
+        attack(PrivacySetting.parse(text), evidence, SEED, attacks=(reidentification, private_life))
+        for text in settings
+    ]
+    found[0] = [
+        max((row[column] for row in found), key=lambda each: each.value or 0.0) if column < NAMED else each
+        for column, each in enumerate(found[0])
+    ]
+    print("| setting | " + " | ".join(each.name for each in found[0]) + " |")
+    print("|---" * (len(found[0]) + 1) + "|")
+    for text, row in zip(settings, found, strict=True):
+        print(f"| {text} | " + " | ".join(map(cell, row)) + " |")
+    for each in found[-1]:
+        if "chance" in each.details or "without_reports" in each.details:
+            print(
+                f"{each.name} without a report: {each.details.get('chance', each.details.get('without_reports')):.3g}"
+            )
 
 
 def peakedness(evidence: Evidence) -> float:

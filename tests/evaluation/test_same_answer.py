@@ -5,17 +5,20 @@ of means in standard errors, and a two-sample Kolmogorov-Smirnov test. All of th
 suite's false-alarm rate; by chance alone 0.3 % of the means differ by more than three standard errors.
 """
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
 from scipy.stats import norm
 
+from halfmask.data.synth import synth
 from halfmask.evaluation.analytic.evaluate_analytic import METRICS, evaluate_analytic
 from halfmask.evaluation.sampling import draw_subsets
 from halfmask.mechanisms.grid import Grid
 from halfmask.mechanisms.setting import PrivacySetting
 from tests.evaluation.same_answer import AWKWARD, SETTINGS, awkward, both, deviations, opened, real
-from tests.real_data import needs_data
+from tests.real_data import PEDESTRIANS, SWISS, needs_data
 from tests.statistics import ks_two_sample, share
 
 TESTS = 20 * len(SETTINGS) * len(METRICS)
@@ -82,6 +85,31 @@ def test_totals_of_real_data(name: str, aggregate: str) -> None:
 
 @pytest.mark.slow
 @needs_data
+@pytest.mark.parametrize("error", ["relative", "scaled"])
+@pytest.mark.parametrize("aggregate", ["sum", "mean"])
+@pytest.mark.parametrize(("path", "law"), [(SWISS, "laplace:2.5"), (PEDESTRIANS, "laplace:2000")])
+def test_totals_of_whole_real_panels(path: Path, law: str, aggregate: str, error: str) -> None:
+    """Of everybody, so that only noise differs. On the first days of Melbourne totals are near 0: relative errors of
+    single repeats are far apart there, and their mean takes many.
+    """
+    panel, profile = opened(pl.read_parquet(path))
+    assert held_to_it(*both(panel, profile, [law], len(profile), 60, error, aggregate, "total")) == []
+
+
+@pytest.mark.parametrize("aggregate", ["sum", "mean"])
+def test_totals_of_synthetic_homes(tmp_path: Path, aggregate: str) -> None:
+    synth(tmp_path / "panel.parquet", users=60, days=20, seed=5)
+    panel, profile = opened(pl.read_parquet(tmp_path / "panel.parquet"))
+    found = both(panel, profile, TOTALS, 20, 60, aggregate=aggregate, release="total")
+    assert held_to_it(*found) == []
+    names, right, direct = found
+    wrong = right.copy()
+    wrong[..., 3] *= 1.5
+    assert any("global_mean" in line for line in held_to_it(names, wrong, direct))
+
+
+@pytest.mark.slow
+@needs_data
 @pytest.mark.parametrize("name", ["swiss households", "melbourne pedestrians"])
 def test_real_data_at_length(name: str) -> None:
     panel, profile = opened(real(name))
@@ -90,8 +118,6 @@ def test_real_data_at_length(name: str) -> None:
 
 @pytest.mark.slow
 def test_synthetic_data_at_length(tmp_path_factory: pytest.TempPathFactory) -> None:
-    from halfmask.data.synth import synth
-
     path = tmp_path_factory.mktemp("synth") / "panel.parquet"
     synth(path, users=80, days=30, seed=5)
     panel, profile = opened(pl.read_parquet(path))

@@ -8,7 +8,7 @@ import pytest
 from halfmask.arrays import FloatArray
 from halfmask.profiles.periods import DAY
 from halfmask.protection.attacks.finding import Finding
-from halfmask.protection.attacks.known_users import MOST_DAYS, MOST_USERS, attacked, cell_ratios, seen
+from halfmask.protection.attacks.known_users import MOST_DAYS, MOST_USERS, attacked, cell_ratios, of_others, seen
 from halfmask.protection.attacks.own_totals import estimated_totals, periods_of
 from halfmask.protection.attacks.presence import all_ordered, empty_days
 from halfmask.protection.attacks.private_life import NAMES, private_life
@@ -125,6 +125,37 @@ def test_days_and_not_rows_are_told() -> None:
     totals = np.random.default_rng(6).uniform(1, 1.0001, (100, 35))
     value = found("laplace:5", daily(totals))["presence"].value
     assert value == pytest.approx(0.5, abs=0.06)
+
+
+def test_what_everybody_does_is_known_without_a_report() -> None:
+    """Homes that all use little in one week, which is named under any noise, and is the share without a report."""
+    season = np.repeat([1.0, 1.1, 0.4, 1.2, 1.05], 7)
+    totals = 10 * np.random.default_rng(9).lognormal(0, 0.1, (100, 35)) * season
+    for text in ("laplace:3", "laplace:100000"):
+        told = found(text, daily(totals))
+        assert told["quietest-week"].value == told["quietest-week"].details["chance"] == 1
+        assert told["presence"].details["chance"] == pytest.approx(1, abs=0.01)
+        assert told["presence"].value == pytest.approx(1, abs=0.02)
+    assert told["own-total-week"].value is not None
+    assert told["own-total-week"].value < 0.5 * told["own-total-week"].details["without_reports"]
+
+
+def test_other_days_of_a_user_help_to_know_one() -> None:
+    """Levels that wander: the report of a day errs by more than a mean of the days around it and the day's own."""
+    rng = np.random.default_rng(10)
+    totals = 100 * np.exp(np.cumsum(0.05 * rng.standard_normal((200, 35)), axis=1))
+    value = found("laplace:30", daily(totals))["own-total-day"].value
+    assert value is not None
+    assert value < 0.5 * np.log(2) * 30 / 100
+
+
+def test_the_mean_of_others_by_hand() -> None:
+    values = np.array([[1.0, np.nan, 4.0, 8.0], [np.nan, 5.0, np.nan, np.nan]])
+    near, far = np.exp(-1), np.exp(-2)
+    means = of_others(values, 1.0)
+    assert means[0, 2] == pytest.approx((far * 1 + near * 8) / (far + near))
+    assert means[0, 1] == pytest.approx((near * 1 + near * 4 + far * 8) / (2 * near + far))
+    assert means[1].tolist() == pytest.approx([5, 0, 5, 5])
 
 
 def test_pairs_by_hand() -> None:

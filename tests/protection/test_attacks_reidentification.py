@@ -204,3 +204,21 @@ def test_what_it_cannot_do_it_says() -> None:
         assert all(each.value is None for each in reidentification(setting(text), evidence, rng))
     with np.errstate(over="ignore", invalid="ignore"):
         assert all(each.value is None for each in named("laplace:1e308"))
+
+
+def test_unmasked_reports_name_at_least_as_many_as_masked_ones() -> None:
+    """Who has unmasked reports can mask them himself; of totals, noise names more by luck here and there."""
+    totals = homes(users=60, days=28).reshape(60, 28, 48).sum(axis=2)
+    daily = replace(evidence_of(totals), step=DAY, times=np.arange(28) * DAY, of_totals=True)
+    bare = reidentification(setting("none"), daily, np.random.default_rng(0))
+    lucky = 0
+    for seed in range(12):
+        for plain, each in zip(
+            bare, reidentification(setting("laplace:2"), daily, np.random.default_rng(seed)), strict=True
+        ):
+            assert plain.value is not None
+            assert each.value is not None
+            assert each.baseline == max(plain.value, each.value)
+            lucky += each.value > plain.value
+            assert each.details["no_difference"] or each.value < plain.value
+    assert lucky

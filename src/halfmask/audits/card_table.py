@@ -75,7 +75,7 @@ def attack_rows(card: ReportCard) -> list[list[str]]:
     rows = [["id", *(TOLD_BY_REPORTS[name] for name in held)]]
     for number, each in enumerate(card.cards):
         rows.append([each.id, *(_with_interval(found[number]) for found in held.values())])
-    bare = (next(each.baseline for each in found if each and each.value is not None) for found in held.values())
+    bare = (max(each.baseline or 0.0 for each in found if each and each.value is not None) for found in held.values())
     return [*rows, ["unmasked", *map(share_cell, bare)]]
 
 
@@ -112,7 +112,8 @@ def card_notes(card: ReportCard) -> list[str]:
         "What reports still tell: of masked reports, with 95 % intervals over the attacked users; = is no different "
         "from unmasked. named, by a day, by half: users named rightly, by who knows their other days, or the other "
         "half. own day, own month: the error of the middle user's own total. quietest week: named rightly. empty day: "
-        "told from another day, a coin has 50%. peak: the time of a day's highest reading.",
+        "told from another day. peak: the time of a day's highest reading. Part of a quietest week or an empty day "
+        "follows from everybody's totals, without a report.",
         "limit: the score beside a bound on what additive noise of that variance can have, certified for noise that is "
         "even within 1.1 % of its size, the width of a profile's bins." + _families(card),
         CALIBRATION,

@@ -26,7 +26,7 @@ def learned(menu: Menu, card: ReportCard | None = None) -> Markup:
         found = {id: held[id][name] for id in ids if name in held[id]}
         if not found:
             continue
-        bare = next(iter(found.values())).baseline
+        bare = max(each.baseline or 0.0 for each in found.values())
         cells = [_cell(found[id]) if id in found else "–" for id in ids]
         rows.append([f"{words[:1].upper()}{words[1:]}", *cells, _known(name, percent(bare))])
     meaning = (

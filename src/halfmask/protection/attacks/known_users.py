@@ -119,6 +119,17 @@ def seen(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator) 
     return Seen(found.truth, reports, cells, guesses[cells], setting.silent)
 
 
+def of_others(values: FloatArray, days: float) -> FloatArray:
+    """Return for each user and period (U, periods) the mean of the user's other periods, near ones counted more.
+
+    One that is ``days`` further away counts e times less; missing ones do not count.
+    """
+    at, held = np.arange(values.shape[1]), np.isfinite(values)
+    apart = np.abs(at - at[:, None])
+    weight = np.where(apart > 0, np.exp(-apart / days), 0.0)
+    return np.asarray(np.where(held, values, 0.0) @ weight / np.maximum(held @ weight, 1e-300))
+
+
 def cell_ratios(known: Cells, label: BoolArray) -> FloatArray:
     """Return log P(cell | label) / P(cell | not label) by report cell, as counted on known reports; 0 if missing.
 

@@ -4,14 +4,17 @@ The noise of many reports cancels in a total. The attacker estimates a period's 
 
     the mean report of the period            unbiased, with all of the noise
     the mean posterior mean of its readings  biased to the population, with less of the noise
-    the same two of the user's whole time    the user's level
-    the posterior mean of the periods before and after
+    the same two of the user's whole time    the user's level, also times everybody's mean in the period
+    the same two of the periods around it    near ones count more
 
 learned on other users of similar level (`known_users`) for the least mean relative error. It uses the noise law, the
 population and the user's own past reports, and it shrinks. If the report itself, or the middle total of the known
 users, had a smaller error on those, the attacker uses that.
 
-The quietest week is the one with the smallest estimate.
+Everybody's mean in a period follows from the totals that are published.
+
+The quietest week is the one with the smallest estimate, mixed with everybody's in parts that are learned too. Without
+any report it is the one in which everybody uses least.
 """
 
 from dataclasses import dataclass
@@ -21,7 +24,7 @@ import numpy as np
 from halfmask.arrays import FloatArray
 from halfmask.protection.attacks.finding import Finding, not_applicable
 from halfmask.protection.attacks.intervals import IntervalEstimate, median, share
-from halfmask.protection.attacks.known_users import Seen, mean_of
+from halfmask.protection.attacks.known_users import Seen, mean_of, of_others
 from halfmask.protection.attacks.report_days import PRESENT
 
 PERIODS = {"day": 1, "week": 7, "month": 30}
@@ -36,8 +39,12 @@ TOTALS = {
 QUIETEST = "quietest-week"
 QUIETEST_METRIC = "share of users whose quietest week is named rightly"
 FEWEST_WEEKS = 3
+PARTS = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""Parts of everybody's week that are mixed into the estimate of a week."""
 LEAST = 0.05
 """Totals below this share of the middle one have the weight of that share."""
+NEAR = (1.5, 6.0)
+"""Distances over which other periods of the user are averaged, in periods (`of_others`)."""
 RIDGE = 1e-9
 REWEIGHTED = 5
 
@@ -110,9 +117,11 @@ def _features(found: Seen, of: PeriodMeans) -> FloatArray:
     report, guess = (np.broadcast_to(each, shape) for each in whole)
     parts = [np.ones(shape), of.report, of.guess, report, guess]
     if last:
+        season = mean_of(of.truth, 0) / (float(mean_of(of.truth, (0, 1))) or 1.0)
         at = np.arange(last + 1)
         around = (of.guess[:, np.maximum(at - 1, 0)] + of.guess[:, np.minimum(at + 1, last)]) / 2
-        parts.append(np.where(np.isfinite(around), around, guess))
+        parts += [np.where(np.isfinite(around), around, guess), report * season, guess * season]
+        parts += [of_others(each, periods) for periods in NEAR for each in (of.report, of.guess)]
     return np.stack(parts, axis=2)
 
 
@@ -150,19 +159,40 @@ def quietest_week(found: Seen, what: str) -> Finding:
     if not len(rows):
         why = f"Not measured: no user has {FEWEST_WEEKS} whole weeks of reports."
         return not_applicable(QUIETEST, QUIETEST_METRIC, why)
-    truth, guess = (
-        np.where(np.isfinite(of.truth), each, np.inf)[rows] for each in (of.truth, estimated_totals(found, of))
+    truth, guess, everybody = (
+        np.where(np.isfinite(of.truth), each, np.inf)[rows]
+        for each in (of.truth, _likely_weeks(found, of), mean_of(of.truth, 0))
     )
-    right = truth[np.arange(len(rows)), guess.argmin(axis=1)] <= truth.min(axis=1)
-    at = share(right.astype(float))
-    chance = float(np.mean(1 / np.isfinite(of.truth[rows]).sum(axis=1)))
+    at = share(_quietest(guess, truth))
+    blind = float(_quietest(everybody, truth).mean())
+    chance = max(blind, float(np.mean(1 / np.isfinite(truth).sum(axis=1))))
     details = {"attacked": len(rows), "no_difference": at.high >= 1, "chance": chance}
     told = "no different from unmasked, where all are" if at.high >= 1 else "unmasked all are"
     words = (
         f"The quietest week of {_percent(at)} of users is named rightly from masked {what} ({len(rows)} users, "
-        f"{of.truth.shape[1]} weeks); {told}, by chance {chance:.0%}."
+        f"{of.truth.shape[1]} weeks); {told}, without a report of theirs {chance:.0%}."
     )
     return Finding(QUIETEST, QUIETEST_METRIC, at.value, 1.0, words, details, at.low, at.high)
+
+
+def _likely_weeks(found: Seen, of: PeriodMeans) -> FloatArray:
+    """Return the estimate of each week, mixed with everybody's week in the parts that name most known users' weeks."""
+    if found.exact:
+        return of.truth
+    estimate, everybody = estimated_totals(found, of), mean_of(of.truth, 0)
+    size = np.maximum(np.abs(mean_of(estimate, 1)), 1e-300)[:, None]
+    mixed = [(1 - part) * estimate / size + part * everybody / (everybody.mean() or 1.0) for part in PARTS]
+    best = np.empty(of.truth.shape)
+    held = np.where(np.isfinite(of.truth), of.truth, np.inf)
+    for known, attacked in found.groups():
+        named = [_quietest(np.where(np.isfinite(of.truth), each, np.inf)[known], held[known]).mean() for each in mixed]
+        best[attacked] = mixed[int(np.argmax(named))][attacked]
+    return best
+
+
+def _quietest(guess: FloatArray, truth: FloatArray) -> FloatArray:
+    """Return 1 for each user whose smallest truth is where the guess is smallest, 0 for others."""
+    return np.asarray(truth[np.arange(len(truth)), guess.argmin(axis=1)] <= truth.min(axis=1), float)
 
 
 def _percent(at: IntervalEstimate) -> str:

@@ -14,9 +14,13 @@ The attacker orders each user's days by how empty they look. For that he learns 
     sum of log-likelihood ratios of single reports, empty to other days, by quarter of the day
     mean report; mean posterior mean of the readings; spread of the posterior means; activity of the reports
 
-and uses the discriminant or one of its quantities, whichever orders the known users' days best. The result is the share
-of pairs of days, one empty and one not, in the right order (the area under the ROC curve); a coin has 1/2. Unmasked
-reports give the readings, and so all of it.
+    the same of the days around it, near ones count more; everybody's mean on that day, which is published
+
+and uses this discriminant, one of the day's reports alone, or a single quantity, whichever orders days best at a
+rehearsal, learned on one half of the known users for the other. The result is the share of pairs of days, one empty and
+one not, in the right order (the area under the ROC curve); a coin has 1/2, and without any report of the user
+everybody's mean may have more, since people are away at the same times. Unmasked reports give the readings, and so all
+of it.
 """
 
 import numpy as np
@@ -24,7 +28,7 @@ import numpy as np
 from halfmask.arrays import BoolArray, FloatArray, IntArray
 from halfmask.protection.attacks.finding import Finding, not_applicable
 from halfmask.protection.attacks.intervals import share
-from halfmask.protection.attacks.known_users import Seen, cell_ratios
+from halfmask.protection.attacks.known_users import Seen, cell_ratios, mean_of, of_others
 from halfmask.protection.attacks.report_days import PRESENT
 
 NAME = "presence"
@@ -36,6 +40,10 @@ BASE = 10
 FEWEST_USERS, FEWEST_DAYS = 4, 7
 QUARTERS = 4
 RIDGE = 1e-3
+OWN_FEATURES = 5
+"""Quantities of a day's own reports; they come first."""
+NEAR = (0.7, 3.0)
+"""Distances over which other days of the user are averaged, in days (`of_others`)."""
 
 
 def presence(found: Seen, what: str) -> Finding:
@@ -47,7 +55,9 @@ def presence(found: Seen, what: str) -> Finding:
         why = f"Not measured: it takes {FEWEST_USERS} users with {FEWEST_DAYS} whole days, one of them empty."
         return not_applicable(NAME, METRIC, why)
     shares = np.ones(int(able.sum())) if found.exact else _ordered_by_attack(found, empty, whole, able)
-    return _finding(shares, what, float(empty[able].sum() / whole[able].sum()))
+    blind = all_ordered(np.broadcast_to(-everybody(found), empty.shape), empty, whole)[able]
+    chance = max(CHANCE, float(blind.mean()))
+    return _finding(shares, what, float(empty[able].sum() / whole[able].sum()), chance)
 
 
 def activity(readings: FloatArray) -> FloatArray:
@@ -73,28 +83,36 @@ def _ordered_by_attack(found: Seen, empty: BoolArray, whole: BoolArray, able: Bo
     """Return for each able user the share of pairs of days that the attack orders rightly."""
     shares = np.full(len(empty), np.nan)
     for known, attacked in found.groups(able):
-        ways = _ways(found, empty, whole, known, attacked)
-        of_known = [all_ordered(way[0], empty[known], whole[known]).mean() for way in ways]
-        shares[attacked] = all_ordered(ways[int(np.argmax(of_known))][1], empty[attacked], whole[attacked])
+        halves = (known[::2], known[1::2])
+        rehearsed = [
+            [all_ordered(way, empty[other], whole[other]).sum() for way in _ways(found, empty, whole, one, other)]
+            for one, other in (halves, halves[::-1])
+        ]
+        best = int(np.argmax(np.sum(rehearsed, axis=0)))
+        way = _ways(found, empty, whole, known, attacked)[best]
+        shares[attacked] = all_ordered(way, empty[attacked], whole[attacked])
     return shares[able]
 
 
-def _ways(
-    found: Seen, empty: BoolArray, whole: BoolArray, known: IntArray, attacked: IntArray
-) -> list[tuple[FloatArray, FloatArray]]:
-    """Return scores of emptiness of known and attacked users' days (U, days), by each way."""
+def _ways(found: Seen, empty: BoolArray, whole: BoolArray, known: IntArray, attacked: IntArray) -> list[FloatArray]:
+    """Return scores of emptiness of the attacked users' days (U, days), by each way learned on the known users."""
     features = [_features(found, empty, known, rows) for rows in (known, attacked)]
     label = empty[known] - empty[known].sum(axis=1, keepdims=True) / whole[known].sum(axis=1, keepdims=True)
     x, y = features[0][whole[known]], label[whole[known]]
+    count = x.shape[1]
+    factors = [_discriminant(x, y), np.pad(_discriminant(x[:, :OWN_FEATURES], y), (0, count - OWN_FEATURES))]
+    return [features[1] @ factor for factor in (*factors, *np.eye(count))]
+
+
+def _discriminant(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Return the factors of the quantities (days, n) that tell the label best, by least squares."""
     scale = np.sqrt((x**2).mean(axis=0)) + 1e-300
     x = x / scale
-    factor = np.linalg.solve(x.T @ x + RIDGE * len(x) * np.eye(x.shape[1]), x.T @ y) / scale
-    ways = [(features[0] @ factor, features[1] @ factor)]
-    return ways + [(features[0][:, :, k], features[1][:, :, k]) for k in range(features[0].shape[2])]
+    return np.asarray(np.linalg.solve(x.T @ x + RIDGE * len(x) * np.eye(x.shape[1]), x.T @ y) / scale)
 
 
 def _features(found: Seen, empty: BoolArray, known: IntArray, rows: IntArray) -> FloatArray:
-    """Return the quantities of each day (U, days, 5), larger if emptier, relative to the mean of the user's days."""
+    """Return the quantities of each day (U, days, n), larger if emptier, relative to the mean of the user's days."""
     reports, guesses = found.reports[rows], found.guesses[rows]
     ratios = np.zeros(reports.shape[:2])
     for part in np.array_split(np.arange(reports.shape[2]), min(QUARTERS, reports.shape[2])):
@@ -105,9 +123,16 @@ def _features(found: Seen, empty: BoolArray, known: IntArray, rows: IntArray) ->
         report, guess = np.nansum(reports, axis=2) / number, np.nansum(guesses, axis=2) / number
         spread = np.sqrt(np.maximum(np.nansum(guesses**2, axis=2) / number - guess**2, 0.0))
     held = np.isfinite(reports).mean(axis=2) >= PRESENT
-    features = np.stack([ratios, -report, -guess, -spread, -np.nan_to_num(activity(reports))], axis=2)
+    own = (ratios, -report, -guess, -spread, -np.nan_to_num(activity(reports)))
+    near = (of_others(np.where(held, each, np.nan), days) for days in NEAR for each in own)
+    features = np.stack([*own, *near, np.broadcast_to(-everybody(found), ratios.shape)], axis=2)
     mean = (features * held[:, :, None]).sum(axis=1) / np.maximum(held.sum(axis=1), 1)[:, None]
     return np.asarray(features - mean[:, None])
+
+
+def everybody(found: Seen) -> FloatArray:
+    """Return everybody's mean reading on each day."""
+    return mean_of(found.truth, (0, 2))
 
 
 def all_ordered(score: FloatArray, empty: BoolArray, whole: BoolArray) -> FloatArray:
@@ -119,12 +144,13 @@ def all_ordered(score: FloatArray, empty: BoolArray, whole: BoolArray) -> FloatA
     return np.where(number > 0, right / np.maximum(number, 1), CHANCE)
 
 
-def _finding(shares: FloatArray, what: str, often: float) -> Finding:
+def _finding(shares: FloatArray, what: str, often: float, chance: float) -> Finding:
     at = share(shares)
-    details = {"attacked": len(shares), "empty": often, "chance": CHANCE, "no_difference": at.high >= 1}
+    details = {"attacked": len(shares), "empty": often, "chance": chance, "no_difference": at.high >= 1}
     told = "no different from unmasked, where all are" if at.high >= 1 else "unmasked all are"
     words = (
         f"Of an empty day and another one of the same user, the empty one is told from masked {what} in {at.value:.1%} "
-        f"({at.low:.1%} to {at.high:.1%}) of cases ({len(shares)} users); {told}, and a coin is right in half of them."
+        f"({at.low:.1%} to {at.high:.1%}) of cases ({len(shares)} users); {told}, and without a "
+        f"report of theirs it is {chance:.1%}."
     )
     return Finding(NAME, METRIC, at.value, 1.0, words, details, at.low, at.high)

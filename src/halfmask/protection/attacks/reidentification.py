@@ -8,6 +8,8 @@ and names the user with the highest likelihood (`habits`). Two situations are at
 
 If only totals are known, a day has one report, and the slots of a day are days of the week.
 
+Who has unmasked reports can mask them himself. So the unmasked share, the baseline, is at least that under the setting.
+
 The constants of the models were chosen on 500 Swiss households, but for the weights of the models of a half, which the
 attacker chooses by a rehearsal on the half that he knows. Knowledge beyond readings (appliances, holidays) would
 identify more.
@@ -274,6 +276,8 @@ def _right(likelihood: Float32, victims: IntArray) -> FloatArray:
 
 def _finding(of: tuple[str, str], right: FloatArray, bare: FloatArray, found: Situations, source: str) -> Finding:
     at, users = share(right), len(found.days.evidence.series)
+    if right.mean() > bare.mean():
+        bare = right  # who has unmasked reports can mask them himself, and do as well
     same = no_difference(right, bare)
     details = {"users": users, "attacked": len(right), "chance": 1 / users, "no_difference": same}
     unmasked = f"no different from unmasked ({bare.mean():.1%})" if same else f"{bare.mean():.1%} unmasked"
