@@ -13,7 +13,7 @@ from playwright.sync_api import sync_playwright
 
 from halfmask.simulation.live_demo import run_live_demo
 
-FIGURES = ("levels", "offer", "protection", "limit")
+FIGURES = ("levels", "protection", "limit")
 SIZE = {"width": 1280, "height": 900}
 
 

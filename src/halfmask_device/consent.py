@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from halfmask_device.decimals import upwards
+from halfmask_device.decimals import number_text, upwards
 from halfmask_device.errors import OptionError
 from halfmask_device.level_epsilon import CampaignLevel, planned_reports
 from halfmask_device.privacy_budget import ROLLING, Budget, Window, is_open, trust_of
@@ -73,7 +73,8 @@ def _sum_words(levels: Sequence[CampaignLevel], seen: int | None, window: Window
     if planned is not None:
         return unit.words(unit.epsilon_of(planned))
     one = unit.epsilon_of(dict.fromkeys((each.law for each in levels), 1))
-    return f"epsilon {upwards(one)} for a change of one reading by anything within its range, delta {unit.delta:g}"
+    at = f"delta {number_text(unit.delta)}"
+    return f"epsilon {upwards(one)} for a change of one reading by anything within its range, {at}"
 
 
 def first_budget(level: CampaignLevel, seen: int | None) -> Budget:

@@ -96,7 +96,8 @@ class Budget:
         """Return an epsilon in words, that of the budget if none is given, with its change, window and delta."""
         by = f"by {self.change}" if self.change else "by anything within its range"
         window = "30 days in a row" if self.window == ROLLING else f"a {self.window}"
-        return f"epsilon {self.shown(epsilon)} for a change of every reading of {window} {by}, delta {self.delta:g}"
+        at = f"delta {number_text(self.delta)}"
+        return f"epsilon {self.shown(epsilon)} for a change of every reading of {window} {by}, {at}"
 
 
 @lru_cache(maxsize=1024)

@@ -222,7 +222,7 @@ def test_the_highest_score_is_attacked_beside_the_setting_of_its_variance() -> N
 def test_a_gaussian_says_its_epsilon_at_a_small_delta() -> None:
     weak = sentence(guarantee(PrivacySetting.parse("gaussian:0.01"), 1, (48,)), [], DAY)
     strong = sentence(guarantee(PrivacySetting.parse("gaussian:10"), 1, (48,)), [], DAY)
-    assert "at most 52 times of 100 (epsilon 0.4 for a change of 1 in one reading, delta 1e-06)" in strong
+    assert "at most 52 times of 100 (epsilon 0.4 for a change of 1 in one reading, delta 1e-6)" in strong
     assert weak.startswith("An attacker who knows all but this reading guesses right every time (epsilon 5500 ")
 
 

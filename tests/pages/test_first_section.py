@@ -122,7 +122,7 @@ def test_every_number_of_the_sentences_is_the_offers() -> None:
 
 def test_every_epsilon_stands_with_its_change_window_and_delta() -> None:
     page = offer_section(inputs())
-    for told in ("0.5 kWh", "each of 12 readings in a row", "delta 1e-06"):
+    for told in ("0.5 kWh", "each of 12 readings in a row", "delta 1e-6"):
         assert told in page
 
 

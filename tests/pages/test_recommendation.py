@@ -15,6 +15,7 @@ from halfmask.menus.menu import Menu
 from halfmask.menus.offer import offer
 from halfmask.menus.promised_levels import SIGNED
 from halfmask.menus.question import usual_bounds, whole_day_of
+from halfmask.pages.cover import cover
 from halfmask.pages.first_section import offer_section
 from halfmask.pages.page_numbers import percent
 from halfmask.pages.recommendation import Advice, level_advice
@@ -67,7 +68,7 @@ def audited(menu: Menu, attacks: tuple[Finding, ...] = WORSE) -> ReportCard:
 
 def page_of(menu: Menu, of: ReportCard | None) -> str:
     none = ResultsFolder(Path("street"), "street", street().profile, None, None, None, None, None, menu, offer_card=of)
-    return unescape(offer_section(none))
+    return unescape(cover(none, []) + offer_section(none))
 
 
 def told(menu: Menu, of: ReportCard | None) -> list[Advice]:
@@ -95,7 +96,7 @@ def test_levels_with_a_small_epsilon_and_weak_attacks_are_recommended() -> None:
     page = page_of(menu, audited(menu))
     most = upwards(math.ceil(HIGH / STEP - 1e-9) * STEP / menu.settings[1].setting.parameters[0])
     assert f"Recommended: L2, L3 and L4. Epsilon is at most {most} for any change of a day's total by up to 40" in page
-    assert "Not recommended, L1: epsilon 8 for" in page
+    assert "L1: epsilon 8 for" in page.partition("Not recommended")[2]
 
 
 def test_a_refused_offer_says_why_and_what_could_be_offered_instead() -> None:
@@ -104,7 +105,7 @@ def test_a_refused_offer_says_why_and_what_could_be_offered_instead() -> None:
     assert kept(menu, audited(menu)) == []
     page = page_of(menu, audited(menu))
     assert "No level of this offer can be recommended." in page
-    assert page.count(f"is above {SIGNED:g}") == len(menu.settings) - 1
+    assert page.partition("Not recommended")[2].count(f"is above {SIGNED:g}") == len(menu.settings) - 1
     assert f"{near['producers']:,} of them" in page
     for share in (near["error"], near["split"]):
         assert f"errs by {percent(share)}" in page

@@ -77,8 +77,8 @@ def test_captions_name_change_window_and_delta() -> None:
     assert equal is not None
     for told in (trade_off_caption(traded), equal_readings_caption(equal)):
         assert "changed by 0.5" in told
-        assert "epsilon 2 for a change of 0.5 in one reading, delta 1e-06" in told
-        assert "epsilon 2 for a change of 0.5 in each of 4 readings, delta 1e-06" in told
+        assert "epsilon 2 for a change of 0.5 in one reading, delta 1e-6" in told
+        assert "epsilon 2 for a change of 0.5 in each of 4 readings, delta 1e-6" in told
     missed = 100 * np.interp(0.05, traded.alarms, traded.one["A"])
     assert f"at least {np.floor(10 * missed) / 10:.3g} %" in trade_off_caption(traded), "rounded down"
     assert "at most 70 times of 100 for one reading" in equal_readings_caption(equal)

@@ -61,10 +61,10 @@ def test_a_promise_names_change_window_and_delta() -> None:
     window = promise(guarantee(LAPLACE, 1.0, (), unit="kW"), 4)
     assert window.delta == 1e-6
     assert window.epsilon == pytest.approx(2.0, rel=0.01)
-    assert "for a change of 1 kW in each of 4 readings, delta 1e-06" in window.words()
+    assert "for a change of 1 kW in each of 4 readings, delta 1e-6" in window.words()
     none = promise(guarantee(UNIFORM, 1.0, ()), 48)
     assert none.epsilon is None
-    assert "no finite epsilon for a change of 1 in each of 48 readings, delta 1e-06" in none.words()
+    assert "no finite epsilon for a change of 1 in each of 48 readings, delta 1e-6" in none.words()
 
 
 def test_a_value_that_lasts_is_told_again_and_again() -> None:

@@ -10,7 +10,7 @@ from halfmask.plain import Share, Size
 from halfmask.protection.attacks import Finding
 from halfmask.protection.guarantees.guarantee import Guarantee
 from halfmask.protection.guarantees.promises import LARGE_EPSILON, SMALL_DELTA, odds, promise, times
-from halfmask_device.decimals import upwards
+from halfmask_device.decimals import number_text, upwards
 
 HIGH_SCORE = 0.4
 """Privacy score from which people believe that they are protected."""
@@ -120,7 +120,7 @@ def _advice(instead: Alternative, size: str, day: int) -> str:
         f"{instead.setting} has the same variance, and so the same utility: over all readings it scores {scores}, and "
         f"for {size} it keeps epsilon {upwards(instead.epsilon, 2)} in one reading (delta 0) and epsilon "
         f"{'none' if instead.day is None else upwards(instead.day, 2)} in each of {day:,} readings, a day "
-        f"(delta {SMALL_DELTA:g})."
+        f"(delta {number_text(SMALL_DELTA)})."
     )
 
 
@@ -136,7 +136,7 @@ def _weakness(found: Guarantee, day: int) -> str:
     epsilon = found.epsilon_at(SMALL_DELTA, day)
     if epsilon is None or epsilon > LARGE_EPSILON:
         reached = "no finite epsilon" if epsilon is None else f"epsilon {upwards(epsilon)}"
-        return f"weak guarantee: {reached} {of} (delta {SMALL_DELTA:g})"
+        return f"weak guarantee: {reached} {of} (delta {number_text(SMALL_DELTA)})"
     return ""
 
 

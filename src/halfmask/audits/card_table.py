@@ -58,7 +58,7 @@ def protected_rows(card: ReportCard, unit: str, epsilon: float | None = None) ->
     for each in card.cards:
         found = each.protected[unit]
         row = [each.id, str(each.setting), NO_PROMISE if found.epsilon is None else upwards(found.epsilon)]
-        row.append(f"{found.delta:g}")
+        row.append(number_text(found.delta))
         if epsilon is not None:
             row.append("yes" if found.epsilon is not None and found.epsilon <= epsilon else "no")
         rows.append(row)
@@ -100,9 +100,9 @@ def card_notes(card: ReportCard) -> list[str]:
         f"epsilon, certain, odds: for a change of {_size(change.typical, card)}, a typical reading, in one reading and "
         f"in each of a day's {card.day:,}; of the noise that a device draws on steps of {number_text(step.size)} "
         f"({step.origin}). "
-        f"The epsilon of a day is at delta {SMALL_DELTA:g}, that of one reading at delta 0. certain: the chance of "
-        "reports that the other value could not have given. odds: how often an attacker who knows everything but "
-        "which of two equally likely values it was guesses right, at the most; 50% is a blind guess.",
+        f"The epsilon of a day is at delta {number_text(SMALL_DELTA)}, that of one reading at delta 0. certain: the "
+        "chance of reports that the other value could not have given. odds: how often an attacker who knows "
+        "everything but which of two equally likely values it was guesses right, at the most; 50% is a blind guess.",
         f"whole range: the same for a change of {_size(change.range, card)} in one reading ({change.origin}).",
         "A value that lasts k readings is one secret told k times: take the odds of k readings, not of one. The card "
         "has them for k = 1 to 48.",

@@ -97,7 +97,7 @@ def main(options: Compare, *, shown: Display = IN_SHORT) -> None:
     more = list[Table]()
     if protected:
         more.append(("What they protect, with 95 % intervals", protection_rows(protected)))
-        what = f"{number_text(protected[0].promise.change)} in a period's total, at delta {DELTA:g} or 0"
+        what = f"{number_text(protected[0].promise.change)} in a period's total, at delta {number_text(DELTA)} or 0"
         words.append(f"epsilon: for any change of up to {what}; named: users, by a day or by half of their reports")
     shown.show(
         CommandAnswer(

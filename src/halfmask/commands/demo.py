@@ -22,8 +22,8 @@ LEAST_HOMES = 40
 BETWEEN = 12.0
 """Seconds that the live demo waits for its button before the next day."""
 
-SPLIT = "split"
-"""The folder of the campaign with a split level."""
+MOST_OF_A_DAY = 160.0
+"""Largest sum of a day's readings that is shared, in kW: a household's readings are below 3.4 kW on average."""
 
 
 class Demo(Options):
@@ -65,27 +65,13 @@ class Demo(Options):
         need("pages", "service")
         at = Path(self.folder)
         try:
-            (at / SPLIT).mkdir(parents=True, exist_ok=True)
+            at.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError) as error:
             raise OptionError(f"cannot write to {at}: it is a file, or lies in one; name a folder") from error
         except OSError as error:
             raise RunError(f"cannot make the folder {at}: {error.strerror or error}; name another") from error
         if not os.access(at, os.W_OK):
             raise RunError(f"cannot write to the folder {at}: it is not yours to write in; name another")
-
-    def _split(self, panel: Path, made: Path) -> list[tuple[str, Options]]:
-        """Return the commands of a small campaign with a split level, against two services for two days."""
-        at = Path(self.folder) / SPLIT
-        offered = at / "offer.json"
-        made_of = {"epsilon": "8", "split": 1.0, "low": 0.0, "high": 100.0, "private": 0}
-        live = simulate.Simulate(
-            panel=panel, menu=offered, producers=60, days=2, budget=0, leaves=0.0, take=3.0, worth=1.0,
-            output=at / "sharing.csv",
-        )  # fmt: skip
-        return [
-            ("an offer with a split level", offer.OfferOptions(made, output=offered, **made_of)),  # type: ignore[arg-type]
-            ("two days of sharing with two services", live),
-        ]
 
     def steps(self) -> list[tuple[str, Options]]:
         """Return the commands in their order, each with what it does."""
@@ -95,20 +81,21 @@ class Demo(Options):
         )
         audited: dict[str, Any] = {"profile": made, "panel": str(panel)}
         shared = at / "sharing.csv"
-        # fifty devices of the panel against a live service, for three days
-        live = simulate.Simulate(panel=panel, menu=offered, producers=50, days=3, budget=0, leaves=0.0, output=shared)
+        # devices of the panel against two live services, for three days
+        live = simulate.Simulate(
+            panel=panel, menu=offered, producers=80, days=3, budget=0, leaves=0.0, take=3.0, output=shared
+        )
         return [
             ("a panel of readings", synth.Synth(output=panel, users=self.users, days=self.days, seed=self.seed)),
             ("its profile", profile.ProfileOptions(str(panel), output=made, unit="kW")),
             ("all settings tried on it", evaluate.Evaluate(made, output=study)),
             ("the paper's menu", optimize.Optimize(study, output=menu, profile=made, unit="kW")),
-            ("the offer", offer.OfferOptions(made, output=offered)),
+            ("the offer", offer.OfferOptions(made, output=offered, split=1.0, low=0.0, high=MOST_OF_A_DAY)),
             ("mixes of the paper's menu", mix.MixOptions(made, menu, output=at / "mix.parquet")),
             ("attacks on the paper's menu", audit.Audit(menu, output=at / "card.json", **audited)),
             ("attacks on the offer", audit.Audit(offered, output=at / "offer-card.json", **audited)),
             ("the leaflet for households", leaflet.Leaflet(offered, output=at / "leaflet.html")),
-            ("three days of sharing with a live service", live),
-            *self._split(panel, made),
+            ("three days of sharing with two services", live),
             ("the report", report.ReportOptions(at, figures=("png",))),
         ]
 

@@ -14,7 +14,7 @@ from halfmask.commands._shared_options import OWN_MACHINE
 if TYPE_CHECKING:
     from halfmask.commands.offer import OfferOptions
     from halfmask.pages.explore.explorer import Explorer
-    from halfmask.pages.explore.wanted import Wanted
+    from halfmask.pages.explore.wanted_levels import WantedLevels
 
 
 class Explore(Options):
@@ -61,7 +61,7 @@ def explore(options: Explore) -> None:
     )
 
 
-def offer_options(explorer: "Explorer", wanted: "Wanted") -> "OfferOptions":
+def offer_options(explorer: "Explorer", wanted: "WantedLevels") -> "OfferOptions":
     """Return the options of `halfmask offer` that make the levels on the page."""
     from halfmask.commands.offer import OfferOptions
 
@@ -74,7 +74,7 @@ def offer_options(explorer: "Explorer", wanted: "Wanted") -> "OfferOptions":
     )  # fmt: skip
 
 
-def run_offer(explorer: "Explorer", wanted: "Wanted") -> str:
+def run_offer(explorer: "Explorer", wanted: "WantedLevels") -> str:
     """Return the offer as the command makes it, as text of its file; nothing is written."""
     import json
 

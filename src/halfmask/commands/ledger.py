@@ -9,7 +9,7 @@ from halfmask.commands._options import Flag, command
 from halfmask.commands._printing import CommandAnswer, Table
 from halfmask.commands._shared_options import IN_SHORT, Display, OfDevice
 from halfmask.errors import OptionError
-from halfmask_device.decimals import upwards
+from halfmask_device.decimals import number_text, upwards
 from halfmask_device.device_state import State
 from halfmask_device.membership import Membership
 from halfmask_device.privacy_budget import KINDS, Budget, Trust, Window, read_budgets, write_budgets
@@ -98,7 +98,7 @@ def main(options: LedgerOptions, *, shown: Display = IN_SHORT) -> None:
             to_plain(spent),
             tables,
             f"Upper bounds on epsilon for a change of {account.change} {unit}: in every reading of the window and in "
-            f"one reading (delta {account.delta:g}), and per unit of change in every reading (delta 0).",
+            f"one reading (delta {number_text(account.delta)}), and per unit of change in every reading (delta 0).",
             "" if kept else f"halfmask ledger --state {options.state} --budget 10",
             [*_zones(members), *(f"budget of {each}" for each in kept)],
             words=[*DEFINITIONS, *_of_totals(spent)],

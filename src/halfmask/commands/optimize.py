@@ -17,6 +17,7 @@ from halfmask.commands._options import (
 from halfmask.commands._printing import CommandAnswer, Table, bar
 from halfmask.commands._shared_options import IN_SHORT, Advances, Display, OfPromise, Writes, profile_of, reopen
 from halfmask.errors import OptionError
+from halfmask_device.decimals import number_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -224,7 +225,7 @@ def _definitions(menu: "Menu") -> list[str]:
         return []
     return [
         f"hidden: error of the best guess of a {menu.release} from its report, over that without a report; "
-        f"epsilon: {asked.of_one()}, at delta 0 (*: at delta {asked.delta:g}); "
+        f"epsilon: {asked.of_one()}, at delta 0 (*: at delta {number_text(asked.delta)}); "
         f"of {asked.window:,}: {asked.words()}",
         f"{asked.drawn()}; `step` names another",
     ]

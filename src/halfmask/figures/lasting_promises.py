@@ -7,6 +7,7 @@ from halfmask.figures.style import line_style
 from halfmask.menus.menu import Menu
 from halfmask.menus.question import Question
 from halfmask.protection.guarantees.promises import LARGE_EPSILON, Promise, promise, times
+from halfmask_device.decimals import number_text
 
 WITHIN_A_DAY = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 DAYS = {1: "day", 7: "week", 30: "month", 365: "year"}
@@ -54,15 +55,16 @@ def lasting_caption(data: LastingPromises) -> str:
     """Return the caption: change and delta, and how long the strongest level's promise lasts, with its epsilon."""
     text = (
         f"Reports use a promise up: each of so many readings in a row was changed by up to {data.question.size}, or "
-        f"none was. First panel: epsilon, at delta 0 for one reading and at delta {data.question.delta:g} for more; "
-        f"above {LARGE_EPSILON:g} (thin line) it says next to nothing. Second panel: how often an attacker who knows "
-        "everything else guesses right which of the two it was, at the most; at 50 % reports tell nothing. "
+        f"none was. First panel: epsilon, at delta 0 for one reading and at delta "
+        f"{number_text(data.question.delta)} for more; above {LARGE_EPSILON:g} (thin line) it says next to nothing. "
+        "Second panel: how often an attacker who knows everything else guesses right which of the two it was, at "
+        "the most; at 50 % reports tell nothing. "
     )
     level = min(data.promises, key=lambda name: data.promises[name][0].odds)
     last = data.longest(level)
     if last is None:
         return f"{text}What to see: no level keeps epsilon {LARGE_EPSILON:g} or less for a change of " + (
-            f"{data.question.size} in one reading at delta {data.question.delta:g}."
+            f"{data.question.size} in one reading at delta {number_text(data.question.delta)}."
         )
     year = data.promises[level][-1]
     return (

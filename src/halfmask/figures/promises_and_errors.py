@@ -83,7 +83,9 @@ def _guesses(right: float) -> str:
 def promises_and_errors_plot(data: PromisesAndErrors) -> Plot:
     """Return two subplots with a bar for each level."""
     rows = range(len(data.levels))
-    names = PlotAxis("", limits=(len(data.levels) - 0.5, -0.5), ticks={row: data.levels[row].label for row in rows})
+    names = PlotAxis(
+        "level", limits=(len(data.levels) - 0.5, -0.5), ticks={row: data.levels[row].label for row in rows}
+    )
     right = [each.right for each in data.levels]
     errors = [SMALLEST if each.error is None else max(each.error, SMALLEST) for each in data.levels]
     told = ["not known" if each.error is None else share_text(each.error / 100) for each in data.levels]

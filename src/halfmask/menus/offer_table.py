@@ -72,7 +72,7 @@ def _promise_notes(menu: Menu, asked: Question) -> list[str]:
     """Return what the columns of `_promise_rows` mean, and what else could be had."""
     made, what = menu.provenance["offer"], noun(menu.provenance.get("aggregate", "sum"))
     month, delta = asked.month(), {each.promise.delta for each in menu.settings[:-1] if each.promise}
-    at = "delta 0" if delta == {0.0} else f"delta {asked.delta:g}"
+    at = "delta 0" if delta == {0.0} else f"delta {number_text(asked.delta)}"
     notes = [
         *averaged(menu.provenance),
         f"epsilon: for {asked.what()}, at {at}; {month.heading()}: {month.words()}",

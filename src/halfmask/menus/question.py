@@ -94,7 +94,8 @@ class Question:
         check_window(self.window)
         if not 0 < self.delta < 1:
             raise OptionError(
-                f"delta is {self.delta:g}; it is a probability: give one between 0 and 1, like 1e-6", kind="delta"
+                f"delta is {number_text(self.delta)}; it is a probability: give one between 0 and 1, like 1e-6",
+                kind="delta",
             )
         if self.step is not None and not 0 < self.step < math.inf:
             raise OptionError(
@@ -113,7 +114,7 @@ class Question:
 
     def words(self) -> str:
         """Return the question as a phrase to follow an epsilon."""
-        return f"for {self.what()}, at delta {self.delta:g}"
+        return f"for {self.what()}, at delta {number_text(self.delta)}"
 
     def what(self) -> str:
         """Return what may change, in words."""

@@ -31,7 +31,7 @@ from halfmask.profiles.totals import released
 from halfmask.protection.evidence import population_of
 from halfmask.protection.guarantees.lattice_noise import rounded_up
 from halfmask.results import Shown
-from halfmask_device.decimals import upwards
+from halfmask_device.decimals import number_text, upwards
 from halfmask_device.setting import SPLIT
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class Solved(Shown):
         asked = self.question
         told = [f"epsilon: {asked.of_one()}, at delta 0; {asked.heading()}: {asked.words()}"]
         if any(each.reading is not None and not each.pure for each in self.solutions):
-            told.append(f"* at delta {asked.delta:g}, as this noise has no epsilon at delta 0")
+            told.append(f"* at delta {number_text(asked.delta)}, as this noise has no epsilon at delta 0")
         if any(each.guess is not None for each in self.solutions):
             told.append("hidden: error of the best guess of a reading from its report, over that without a report")
         if any(each.errors for each in self.solutions):

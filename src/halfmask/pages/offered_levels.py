@@ -104,7 +104,7 @@ def promised(menu: Menu, profile: Profile | None = None) -> list[str]:
 def _of_promise(menu: Menu, asked: Question) -> str:
     """Return what is promised about everything that is protected, and about a month of it."""
     deltas = {each.promise.delta for each in menu.settings[:-1] if each.promise}
-    at = f"delta {min(deltas):g}" if len(deltas) == 1 else f"delta {asked.delta:g}"
+    at = f"delta {number_text(min(deltas))}" if len(deltas) == 1 else f"delta {number_text(asked.delta)}"
     month, who = asked.month(), "whoever looks at a producer's reports and whatever else they know"
     if asked.release == SPLIT:
         who = "whoever sees the total, but not what both services hold"

@@ -60,12 +60,12 @@ def _columns(card: ReportCard, unit: str, number: int) -> str:
     size = f"{number_text(about.sensitivity.typical)} {about.unit or unit}".strip()
     return (
         f". Guarantees are against a change of {size}, a typical reading. Epsilon: for that change in one reading, at "
-        f"delta 0; of a day: in each of its {day:,} readings, at delta {about.delta:g}. Certain: the chance of a "
-        f"report that the other reading could not have given. Attacks were run on {about.evidence}. Best guess: its "
-        "error, over that without a report. Smoothed: the error of a reading after smoothing the series, over that of "
-        "guessing what others have. Linked: users whose reports of the second half of the time are told to be theirs "
-        f"at the first guess, by who knows the first half{_unmasked(card)}; recognised, on the first page, is from one "
-        "day alone."
+        f"delta 0; of a day: in each of its {day:,} readings, at delta {number_text(about.delta)}. Certain: the chance "
+        f"of a report that the other reading could not have given. Attacks were run on {about.evidence}. Best guess: "
+        "its error, over that without a report. Smoothed: the error of a reading after smoothing the series, over "
+        "that of guessing what others have. Linked: users whose reports of the second half of the time are told to "
+        f"be theirs at the first guess, by who knows the first half{_unmasked(card)}; recognised, on the first page, "
+        "is from one day alone."
     )
 
 

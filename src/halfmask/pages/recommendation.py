@@ -23,7 +23,7 @@ from halfmask.menus.question import WHOLE, KeptPromise, Question, whole_day_of
 from halfmask.menus.setting_protection import HIDES
 from halfmask.profiles.profile import Profile
 from halfmask.protection.attacks.finding import Finding
-from halfmask_device.decimals import upwards
+from halfmask_device.decimals import number_text, upwards
 from halfmask_device.setting import READING, TOTAL
 
 ATTACKS = {
@@ -78,7 +78,7 @@ def _weak(promise: KeptPromise | None, asked: Question | None) -> Iterator[str]:
 
 def of_a_day(asked: Question, promise: KeptPromise) -> str:
     """Return what the epsilon of a whole day is about, at the delta that it holds at."""
-    return f"for {asked.what()}, at delta {promise.delta:g}"
+    return f"for {asked.what()}, at delta {number_text(promise.delta)}"
 
 
 def _attacked(audited: SettingCard | None, series: bool) -> Iterator[str]:
@@ -159,7 +159,7 @@ def briefly_instead(menu: Menu, profile: Profile | None) -> str:
     known = _closest(menu, profile)
     if known is None:
         return ""
-    near, _ = known
+    near, asked = known
     ways = []
     if near.error is not None:
         ways.append(f"an error of {share_text(near.error)}")
@@ -167,7 +167,7 @@ def briefly_instead(menu: Menu, profile: Profile | None) -> str:
         ways.append(f"{near.producers:,} producers")
     if near.split is not None:
         ways.append(f"a total split between two services, with an error of {share_text(near.split)}")
-    return f"What would allow epsilon {upwards(near.epsilon)}: {'; or '.join(ways)}."
+    return f"What would allow epsilon {upwards(near.epsilon)} {asked.words()}: {'; or '.join(ways)}."
 
 
 def _closest(menu: Menu, profile: Profile | None) -> tuple[Closest, Question] | None:

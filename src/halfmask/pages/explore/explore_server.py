@@ -22,7 +22,7 @@ from halfmask.figures.results_folder import Speller, by_name
 from halfmask.pages.explore.dropped_file import DroppedFile, MakeResults
 from halfmask.pages.explore.explore_page import asset, drop_page, explore_page
 from halfmask.pages.explore.explorer import Explorer
-from halfmask.pages.explore.wanted import Wanted
+from halfmask.pages.explore.wanted_levels import WantedLevels
 from halfmask_device.errors import OPTION
 
 POLICY = (
@@ -45,8 +45,8 @@ class Answer:
 class OfferMaker:
     """The command that makes an offer from what is wanted: as it is typed, and run, which gives the offer's file."""
 
-    command: Callable[[Explorer, Wanted], str]
-    run: Callable[[Explorer, Wanted], str]
+    command: Callable[[Explorer, WantedLevels], str]
+    run: Callable[[Explorer, WantedLevels], str]
 
 
 class ExploreServer(ThreadingHTTPServer):

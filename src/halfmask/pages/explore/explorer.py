@@ -26,7 +26,7 @@ from halfmask.menus.question import Question, reports_a_day, typical_reading
 from halfmask.menus.setting_protection import known_guess
 from halfmask.menus.total_error import producers_needed, total_error
 from halfmask.pages.explore.all_settings import AllSettings
-from halfmask.pages.explore.wanted import Wanted
+from halfmask.pages.explore.wanted_levels import WantedLevels
 from halfmask.pages.page_numbers import epsilon as epsilon_text
 from halfmask.pages.page_numbers import percent
 from halfmask.pages.shown_day import example_day, seen_of
@@ -56,7 +56,7 @@ class Explorer:
         if self.profile.totals is None and not self.profile.buckets:  # added up once, for all answers
             self.profile = replace(self.profile, totals=total_profile(self.profile))
         self.scaled = bool(self.inputs.samples and self.inputs.samples.about.get("error") == "scaled")
-        self.default = Wanted.of(self.profile, self.inputs.offer)
+        self.default = WantedLevels.of(self.profile, self.inputs.offer)
         self._all: dict[str, AllSettings] = {}
         self._lock = Lock()
 
@@ -74,7 +74,7 @@ class Explorer:
         self.score(next(s for s in every.settings if not s.silent))
         every.guess(self.default.question(self.profile))
 
-    def settings(self, wanted: Wanted) -> dict[str, Any]:
+    def settings(self, wanted: WantedLevels) -> dict[str, Any]:
         """Return what does not change with the question: mechanisms, noise, scores, and the limit of all noise."""
         every = self.all_settings(wanted.release)
         names, place = np.unique(every.mechanisms, return_inverse=True)
@@ -87,15 +87,15 @@ class Explorer:
             "limit": [list(map(float, each)) for each in (limit.privacy, limit.utility)] if limit else None,
         }
 
-    def texts(self, wanted: Wanted) -> list[str]:
+    def texts(self, wanted: WantedLevels) -> list[str]:
         """Return all settings as text."""
         return self.all_settings(wanted.release).texts
 
-    def guesses(self, wanted: Wanted) -> str:
+    def guesses(self, wanted: WantedLevels) -> str:
         """Return the error of the best guess of a report under every setting."""
         return _packed(self.all_settings(wanted.release).guess(wanted.question(self.profile)))
 
-    def answer(self, wanted: Wanted) -> dict[str, Any]:
+    def answer(self, wanted: WantedLevels) -> dict[str, Any]:
         """Return error and epsilon of all settings, the levels to offer, and what comes closest if nothing fits."""
         asked, every = wanted.question(self.profile), self.all_settings(wanted.release)
         best = self._best(wanted)
@@ -112,7 +112,7 @@ class Explorer:
         }
 
     @lru_cache(maxsize=CARDS_KEPT)  # noqa: B019 - one object lives as long as the page
-    def levels(self, wanted: Wanted) -> dict[str, PrivacySetting]:
+    def levels(self, wanted: WantedLevels) -> dict[str, PrivacySetting]:
         """Return the levels to offer: the folder's if they were asked for, else from the strongest that has the error.
 
         Each level has half the epsilon of the one before.
@@ -123,30 +123,30 @@ class Explorer:
         kept = settings_keeping(asked, self._epsilons(wanted, asked))
         return {f"L{number}": each for number, each in enumerate(kept, start=1)}
 
-    def _epsilons(self, wanted: Wanted, asked: Question) -> list[float]:
+    def _epsilons(self, wanted: WantedLevels, asked: Question) -> list[float]:
         return halving(best_epsilon(asked, self.profile, wanted.within, wanted.producers), LEVELS)
 
-    def epsilons(self, wanted: Wanted) -> list[float]:
+    def epsilons(self, wanted: WantedLevels) -> list[float]:
         """Return the epsilons of the levels to offer, for the command that makes the offer."""
         return self._epsilons(wanted, wanted.question(self.profile))
 
-    def _levels(self, wanted: Wanted) -> list[dict[str, Any]]:
+    def _levels(self, wanted: WantedLevels) -> list[dict[str, Any]]:
         return [{"id": id, "layer": "offer", **self.card(each, wanted)} for id, each in self.levels(wanted).items()]
 
-    def _best(self, wanted: Wanted) -> dict[str, Any]:
+    def _best(self, wanted: WantedLevels) -> dict[str, Any]:
         """Return the level with the best promise of those with the wanted error; of all levels if none has it."""
         levels = self._levels(wanted)
         exact = [each for each in levels if (each["values"]["error"] or 0.0) <= CLOSE * wanted.within]
         return min(exact or levels, key=lambda each: each["values"]["epsilon"] or math.inf)
 
-    def _paper(self, wanted: Wanted) -> list[dict[str, Any]]:
+    def _paper(self, wanted: WantedLevels) -> list[dict[str, Any]]:
         """Return the settings of the paper's menu; empty if they mask something else."""
         menu = self.inputs.menu
         if menu is None or menu.settings[0].setting.release != wanted.release:
             return []
         return [{"id": each.id, **self.card(each.setting, wanted)} for each in menu.settings[:-1]]
 
-    def setting(self, text: str, wanted: Wanted) -> dict[str, Any]:
+    def setting(self, text: str, wanted: WantedLevels) -> dict[str, Any]:
         """Return the card of a setting as people type it, such as ``laplace 0.5``; its release is the wanted one."""
         name, _, numbers = text.strip().partition(" ")
         plain = f"{name}:{numbers.strip()}" if numbers.strip() and ":" not in text else text.strip()
@@ -160,7 +160,7 @@ class Explorer:
         return self.card(setting, wanted)
 
     @lru_cache(maxsize=CARDS_KEPT)  # noqa: B019 - one object lives as long as the page
-    def card(self, setting: PrivacySetting, wanted: Wanted) -> dict[str, Any]:
+    def card(self, setting: PrivacySetting, wanted: WantedLevels) -> dict[str, Any]:
         """Return all that the page says of one setting: numbers by axis, months, producers, and a day as it is seen."""
         asked = replace(wanted, release=setting.release if setting.release == SPLIT else wanted.release).question(
             self.profile
@@ -190,7 +190,7 @@ class Explorer:
             "seen": {name: _digits(v) if name != "split" else v for name, v in seen_of(setting, day).items()},
         }  # fmt: skip
 
-    def _needed(self, base: Profile, setting: PrivacySetting, wanted: Wanted, asked: Question) -> str:
+    def _needed(self, base: Profile, setting: PrivacySetting, wanted: WantedLevels, asked: Question) -> str:
         found = producers_needed(base, setting, wanted.within, scaled=self.scaled, step=asked.step)
         return "–" if found is None else f"{found:,}"
 
@@ -207,7 +207,7 @@ class Explorer:
         medians = [float(np.median(of(values, scale.largest, scale.weights))) for of in (privacy, utility)]
         return dict(zip(none, medians, strict=True)) if all(0 <= each <= 1 for each in medians) else none
 
-    def _sentence(self, wanted: Wanted, asked: Question, best: Mapping[str, Any], fits: bool) -> str:
+    def _sentence(self, wanted: WantedLevels, asked: Question, best: Mapping[str, Any], fits: bool) -> str:
         """Return the answer in one sentence."""
         error, epsilon = percent(wanted.within), epsilon_text(best["values"]["epsilon"])
         crowd = f"{wanted.producers:,} producers"
@@ -221,7 +221,7 @@ class Explorer:
             f"and you ask for at most {number_text(wanted.epsilon)}."
         )
 
-    def closest(self, wanted: Wanted) -> list[dict[str, Any]]:
+    def closest(self, wanted: WantedLevels) -> list[dict[str, Any]]:
         """Return what would fit if nothing does, each with the controls that ask for it."""
         asked = wanted.question(self.profile)
         near = closest(asked, self.profile, wanted.within, wanted.producers, wanted.epsilon, scaled=self.scaled)
@@ -238,7 +238,7 @@ class Explorer:
             told.append(_way(words, release=SPLIT, within=_up(within)))
         return told
 
-    def _bounds_words(self, wanted: Wanted, asked: Question) -> str:
+    def _bounds_words(self, wanted: WantedLevels, asked: Question) -> str:
         """Return what the bounds of a total do to the data; empty if they do not matter."""
         if not wanted.bounded or wanted.release == READING:
             return ""

@@ -115,7 +115,7 @@ class Guarantee(Shown):
         """Return an epsilon that this number of reports keeps at ``delta``; None if no finite one does."""
         if not 0 < delta < 1:
             raise OptionError(
-                f"delta is {delta:g}; it is a probability: give one between 0 and 1, like 1e-6",
+                f"delta is {number_text(delta)}; it is a probability: give one between 0 and 1, like 1e-6",
                 kind="range",
                 field="delta",
             )

@@ -55,7 +55,7 @@ class Promise:
     def named(self) -> str:
         """Return epsilon with everything it depends on."""
         kept = "no finite epsilon" if self.epsilon is None else f"epsilon {upwards(self.epsilon, 2)}"
-        return f"{kept} for {self.size} in {self.window}, delta {self.delta:g}"
+        return f"{kept} for {self.size} in {self.window}, delta {number_text(self.delta)}"
 
     def words(self) -> str:
         """Return a sentence with the best odds and the epsilon behind them."""

@@ -12,6 +12,7 @@ from halfmask.service.refusal import Refusal, unfit
 from halfmask.service.storage.split_rows import HELPER, HelpedSplit, Holding, LedSplit
 from halfmask.service.storage.sql_store import Transaction
 from halfmask_device.campaign_calendar import Calendar, Span
+from halfmask_device.decimals import number_text
 from halfmask_device.epsilon_bound import composed_epsilon
 from halfmask_device.instants import DAY, MINUTE, Instant, parse_instant
 from halfmask_device.lattice import Lattice
@@ -171,5 +172,6 @@ def check_limits(found: SplitCampaign, field: str) -> None:
         raise unfit(field, f"the noise is wider than {WIDEST_NOISE} steps: take a coarser step")
     if not math.isfinite(epsilon_of_total(found.terms)):
         raise unfit(
-            field, f"the split setting has no finite epsilon at delta {SPLIT_DELTA:g}: take laplace or gaussian"
+            field,
+            f"the split setting has no finite epsilon at delta {number_text(SPLIT_DELTA)}: take laplace or gaussian",
         )

@@ -19,7 +19,7 @@ MOST_PRODUCERS = 10**9
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedLevels:
     """Which levels are asked for: a promise about ``protect`` with a small enough epsilon, and an error of totals.
 
     ``within``   error that a period's total of ``producers`` may have
@@ -36,7 +36,7 @@ class Wanted:
     high: float | None = None
 
     @classmethod
-    def of(cls, profile: Profile, offer: Menu | None) -> "Wanted":
+    def of(cls, profile: Profile, offer: Menu | None) -> "WantedLevels":
         """Return what the folder's offer was asked for; without an offer, the defaults of `halfmask offer`."""
         if offer is None or offer.question is None:
             return cls(population(profile))._bounded(profile)
@@ -48,14 +48,14 @@ class Wanted:
         )  # fmt: skip
         return found._bounded(profile)
 
-    def _bounded(self, profile: Profile) -> "Wanted":
+    def _bounded(self, profile: Profile) -> "WantedLevels":
         """Return the same with bounds of a total, so that they do not change with other controls."""
         if self.low is not None and self.high is not None:
             return self
         asked = question_of(WHOLE_DAY, TOTAL, profile)
         return replace(self, low=asked.low, high=asked.high)
 
-    def read(self, query: Mapping[str, str]) -> "Wanted":
+    def read(self, query: Mapping[str, str]) -> "WantedLevels":
         """Return this with the values of a query."""
         unknown = [name for name in query if name not in READERS]
         if unknown:
