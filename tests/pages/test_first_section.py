@@ -87,7 +87,14 @@ def allowed() -> set[str]:
     told += [str(each.setting) for each in inputs().menu.settings]  # type: ignore[union-attr]
     told += [f"{each.needed:,}" for each in menu.settings if each.needed]
     told += [upwards(max(made["guarantee_costs"], 0), 2), percent(made["within"]), f"{made['producers']:,}"]
-    told += [QUESTION.size, f"{QUESTION.window}", f"{QUESTION.delta:g}", QUESTION.drawn(), "delta 0", f"{SIGNED:g}"]
+    told += [
+        QUESTION.size,
+        f"{QUESTION.window}",
+        number_text(QUESTION.delta),
+        QUESTION.drawn(),
+        "delta 0",
+        f"{SIGNED:g}",
+    ]
     told += [f"{profile.readings:,}", *(str(day.astype("datetime64[D]")) for day in ends_of(profile))]
     told += inputs().warnings()
     told += [inputs().menu.question.words(), *_of_a_day(menu, profile)]  # type: ignore[union-attr]
