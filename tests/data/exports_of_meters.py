@@ -283,3 +283,77 @@ def a_plug_that_measures_two_directions(folder: Path) -> Export:
     text = "\n".join(["Date/time UTC,Active energy Wh,Returned energy Wh,Min V,Max V", *rows])
     truth = {("home", t): round(1000 * v, 2) for t, v in single()}
     return Export(write(folder / "home.csv", text), truth, mend="--value 'Active energy Wh'", unit="Wh")
+
+
+def _ends(rows: Sequence[tuple[datetime, float]]) -> list[tuple[datetime, float]]:
+    return [(t + HALF_HOUR, v) for t, v in rows]
+
+
+@export
+def a_grid_whose_whole_days_end_at_midnight(folder: Path) -> Export:
+    rows = [f"{t:%d.%m.%Y %H:%M};{comma(v)};" for t, v in _ends(single())]
+    text = "\n".join(["Messzeitpunkt;Gemessener Verbrauch (kWh);Ersatzwert", *rows])
+    return Export(write(folder / "home.csv", text), named("home"), unit="kWh", notes="ends of")
+
+
+@export
+def a_grid_whose_days_end_at_midnight_in_two_columns(folder: Path) -> Export:
+    rows = [f"{t:%Y/%m/%d};{t:%H:%M};{comma(v)};Real" for t, v in _ends(single())]
+    text = "\n".join(["CPE;PT0002000123456789AN", "Data;Hora;Consumo registado (kWh);Estado", *rows])
+    return Export(write(folder / "home.csv", text), named("home"), unit="kWh", notes="ends of")
+
+
+@export
+def a_load_curve_that_says_it_is_by_its_ends(folder: Path) -> Export:
+    rows = [f"{t.isoformat()}+01:00;{v}" for t, v in _ends(single()[:-1])]
+    text = "\n".join(["Identifiant PRM;16401220101758;", "horodate ISO fin de pas;puissance moyenne (kW)", *rows])
+    truth = {("home", t): v for t, v in single()[:-1]}
+    return Export(write(folder / "home.csv", text), truth, unit="kW", notes="ends of")
+
+
+@export
+def a_spanish_answer_by_hours_that_end(folder: Path) -> Export:
+    hourly = [(START + timedelta(hours=i), v) for i, (_, v) in enumerate(single()[:72])]
+    rows = [
+        {"cups": "ES0021", "date": f"{t:%Y/%m/%d}", "time": f"{t.hour + 1:02}:00", "consumptionKWh": v}
+        for t, v in hourly
+    ]
+    truth = {("ES0021", t): v for t, v in hourly}
+    return Export(write(folder / "x.json", json.dumps(rows)), truth, notes="ends of")
+
+
+@export
+def an_american_utility_with_a_column_that_no_row_has(folder: Path) -> Export:
+    rows = [f"Electric usage,{t:%Y-%m-%d,%H:%M},{t + timedelta(minutes=29):%H:%M},{v}" for t, v in single()]
+    head = ["Name,JANE DOE", "Service,Service 1", "", "TYPE,DATE,START TIME,END TIME,USAGE (kWh),NOTES"]
+    return Export(write(folder / "home.csv", "\n".join([*head, *rows])), named("home"), unit="kWh")
+
+
+@export
+def the_counters_of_one_meter_by_tariff_with_gas(folder: Path) -> Export:
+    rows = [f"{t.isoformat()},{v},0.0,0.0,0.5" for t, v in single()]
+    head = "Half-hour,Electricity 1 (Low Tariff),Electricity 2 (Normal Tariff),Electricity 1 Returned,Gas"
+    mend = "--value 'Electricity 1 (Low Tariff)'"
+    said = {"user": "@file"}
+    return Export(write(folder / "home.csv", "\n".join([head, *rows])), named("home"), said, mend=mend)
+
+
+@export
+def a_plug_with_a_total_beside_its_power(folder: Path) -> Export:
+    total, lines = 1234.5, []
+    for t, v in [*single(), (single()[-1][0] + HALF_HOUR, 0.0)]:
+        reading = {"Total_in": round(total, 3), "Total_out": 3.5, "Power_curr": 200}
+        lines.append(json.dumps({"Time": t.isoformat(), "SML": reading}))
+        total += v
+    text = "\n".join(lines)
+    return Export(write(folder / "home.jsonl", text), named("home"), {"register": True}, mend="--value 'Total_in'")
+
+
+@export
+def series_of_a_monitoring_system(folder: Path) -> Export:
+    found = [
+        {"metric": {"__name__": "energy_kwh", "instance": m}, "values": [[epoch(t), str(v)] for t, v in single(m)]}
+        for m in METERS
+    ]
+    page = {"status": "success", "data": {"resultType": "matrix", "result": found}}
+    return Export(write(folder / "x.json", json.dumps(page)), dict(TRUTH))

@@ -11,7 +11,7 @@ ROLES = ("user", "time", "value")
 _USERS = (
     "user id uid meter sensor household home house customer client consumer producer participant person subject "
     "device station node account site building mpan lclid nmi pod ean prm cups ppe serial tunnus "
-    "tag tagname entity respondent dataid geoid feeder substation transformer "
+    "tag tagname entity instance respondent dataid geoid feeder substation transformer "
     "zähler zaehler zählernummer zählpunkt zählpunktnummer zaehlpunkt marktlokation malo melo pdl kunde haushalt "
     "compteur contador medidor contatore teller"
 )
@@ -21,7 +21,7 @@ _TIMES = (
 )
 _VALUES = (
     "value val values kwh wh mwh kw reading consumption power load count counts usage energy demand "
-    "measurement quantity amount temperature flow volume change delta wert messwert verbrauch leistung energie "
+    "measurement quantity amount total temperature flow volume change delta wert messwert verbrauch leistung energie "
     "consommation valeur consumo valor potenza energia verbruik waarde mængde mengde mängd määrä förbrukning forbruk "
     "kulutus"
 )

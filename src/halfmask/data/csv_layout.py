@@ -108,12 +108,12 @@ def look(file: str, skip: int | None = None) -> Layout:
     delimiter = _delimiter([line for _, line in kept])
     rows, broken = _rows(kept, delimiter)
     width = Counter(len(row) for _, row in rows).most_common(1)[0][0]
-    short = _trailing(rows, width)
-    rows = [(at, [*row, ""] if at == short else row) for at, row in rows if len(row) == width or at == short]
+    odd = _odd_header(rows, width)
+    rows = [(at, [*row, ""][:width]) for at, row in rows if len(row) == width or at == odd]
     header, units, first = _header(rows)
     names = _distinct(file, header[1]) if header else tuple(map(str, range(width)))
     named_units = tuple((n, usual_unit(u)) for n, u in zip(names, units[1], strict=True) if is_unit(u)) if units else ()
-    padded = header is not None and header[0] == short
+    padded = header is not None and header[0] == odd
     first = header[0] + 1 if header is not None and padded else first
     start = first if units or padded or header is None else header[0]
     return Layout(
@@ -149,12 +149,20 @@ def _rows(kept: Sequence[tuple[int, str]], delimiter: str) -> tuple[Lines, bool]
     return found, broken
 
 
-def _trailing(rows: Lines, width: int) -> int | None:
-    """Return the line of a header that lacks the delimiter at the end of every other line; None if there is none."""
-    if width < 3 or any(row[-1].strip() for _, row in rows if len(row) == width):
+def _odd_header(rows: Lines, width: int) -> int | None:
+    """Return the line of a header with a cell less or more than all other lines; None if it has as many.
+
+    It lacks the delimiter that ends every other line, or names a last column that no line has.
+    """
+    if width < 3:
         return None
-    before = [(at, row) for at, row in rows if len(row) == width - 1]
-    return before[0][0] if len(before) == 1 and before[0][0] == rows[0][0] else None
+    ended = not any(row[-1].strip() for _, row in rows if len(row) == width)
+    first = next(i for i, (_, row) in enumerate(rows) if len(row) == width)
+    odd = [i for i, (_, row) in enumerate(rows) if len(row) == width + 1 or (ended and len(row) == width - 1)]
+    if len(odd) != 1 or odd[0] != first - 1:
+        return None
+    at, row = rows[odd[0]]
+    return None if len(row) > width and any(map(_is_typed, row)) else at
 
 
 def _head(file: str) -> list[str]:

@@ -45,6 +45,10 @@ from halfmask.data.zones import clock_of, stretch_of, zone_of
 from halfmask.errors import ColumnError, OptionError
 
 _VALUES = NUMBERS | {ColumnType.EMPTY}
+_OF_ONE_METER = frozenset(
+    ("tariff", "tarif", "tarief", "dal", "normaal", "returned", "export", "exported", "import", "imported")
+) | frozenset(("injection", "injectie", "afname", "teruglevering", "einspeisung", "bezug"))
+"""Words for a tariff or a direction: columns named so are the counters of one meter, and no sensors."""
 
 
 @dataclass(frozen=True)
@@ -196,7 +200,7 @@ def _sensors(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOpt
     about = {times[0], *beside_time(raw.sample, found), *raw.partitions}
     sensors = tuple(n for n, kind in found.items() if n not in about and kind in _VALUES)
     others = [n for n in found if n not in about and n not in sensors]
-    named = [n for n in sensors if role_of(n, found[n]) == "value"]
+    named = [n for n in sensors if role_of(n, found[n]) == "value" and words(n) != ["total"]]
     values = bool(named)
     if users and values:
         raise ColumnError(
@@ -207,6 +211,8 @@ def _sensors(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOpt
     alike = len({re.sub(r"\d+", "", n) for n in sensors}) == 1
     if len(sensors) < 2 or others or (values and not alike) or _one_of_three(found):
         return None
+    if _OF_ONE_METER & {word for name in sensors for word in words(name)}:
+        raise several("value", sensors, ", or take each column of numbers as a user with `wide`")
     evidence = f"{times[0]} is the only time, and no name of the {len(sensors)} columns of numbers is one of a value"
     return _of_sensors(times[0], sensors, Guess("shape", "a column a sensor", evidence, "`user`, `value`"))
 

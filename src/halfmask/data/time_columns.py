@@ -4,13 +4,12 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 from itertools import pairwise
 
 import pyarrow as pa
 
 from halfmask.data.column_types import CLOCK_SPAN, TEXTS, WHOLE, ColumnType, is_iso, texts
-from halfmask.data.columns import STARTS, words
+from halfmask.data.columns import ENDS, STARTS, words
 from halfmask.data.date_formats import ORDER, DateFormat, date_format, start_of
 from halfmask.data.interpretation import Interpretation
 from halfmask.data.panel import Guess
@@ -67,7 +66,7 @@ def time_rules(table: Interpretation, name: str, clock: str | None, *, running: 
     stamped = clock or name
     length = (
         0
-        if spans or table.kinds[stamped] not in (ColumnType.TEXT_TIME, ColumnType.TEXT_CLOCK)
+        if spans or table.kinds[stamped] not in (ColumnType.TEXT_TIME, ColumnType.TEXT_CLOCK, ColumnType.CLOCK)
         else _interval_ended(table, name, stamped) or _stamped_at_its_end(table, name, stamped)
     )
     if clock is None:
@@ -192,24 +191,38 @@ _BY_ENDS = frozenset(("horodate", "interval_length"))
 """Columns of a source that always gives the ends of intervals, the French grid's: its times, or their length."""
 
 
-def _stamped_at_its_end(table: Interpretation, name: str, clock: str) -> int:
-    """Return the length in microseconds of the intervals whose ends a column holds by its source; 0 if it does not.
+def _stamped_at_its_end(table: Interpretation, day: str, clock: str) -> int:
+    """Return the length in microseconds of the intervals whose ends columns of texts hold; 0 if they hold no ends.
 
-    The first time of the sample must be the end of the first interval of a day.
+    The first time of the sample must be the end of the first interval of a day. Then the times are ends if the source
+    or the name says so, or if as many readings of the whole source are at midnight as at the end of the first interval:
+    the last of them is then the end of a whole day. The states of a register are not of an interval.
     """
-    if name != clock or not _BY_ENDS & {each.casefold() for each in table.kinds}:
+    spoken = {*words(day), *words(clock)}
+    if table.options.register or (STARTS & spoken and not ENDS & spoken):
         return 0
-    times = sorted({datetime.fromisoformat(text) for text in texts(table.sample(name)) if is_iso(text)})
-    steps = Counter(after - before for before, after in pairwise(times))
-    if not steps:
+    days, clocks = ([str(cell or "") for cell in table.sample(name).to_pylist()] for name in (day, clock))
+    stamps = [(each, found[1]) for each, text in zip(days, clocks, strict=True) if (found := re.search(_STAMP, text))]
+    minutes = [(each.partition(stamp)[0], _minutes(stamp)) for each, stamp in stamps]
+    steps = Counter(b - a for (on, a), (also, b) in pairwise(minutes) if on == also and b > a)
+    step = steps.most_common(1)[0][0] if steps else 0
+    if not step or minutes[0][1] != step or 24 * 60 % step:
         return 0
-    step = steps.most_common(1)[0][0]
-    first = timedelta(hours=times[0].hour, minutes=times[0].minute, seconds=times[0].second)
-    if first != step or step >= timedelta(days=1):
+    said = _BY_ENDS & {each.casefold() for each in table.kinds} or ENDS & spoken
+    if not said and not _ends_whole_days(table, clock, step):
         return 0
-    minutes = step // timedelta(minutes=1)
-    table.notes.append(f"{name} holds the ends of intervals of {minutes} min, each of which is taken by its start")
-    return minutes * _MINUTE
+    table.notes.append(f"{clock} holds the ends of intervals of {step} min, each of which is taken by its start")
+    return step * _MINUTE
+
+
+def _ends_whole_days(table: Interpretation, clock: str, step: int) -> bool:
+    """Return whether as many readings are at midnight as ``step`` minutes after it."""
+    found = table.raw.distinct(extract(f"CAST({quote(clock)} AS VARCHAR)", _STAMP, 1))
+    counts: Counter[int] = Counter()
+    for text, count in found.items():
+        if text:
+            counts[_minutes(text) % (24 * 60)] += count
+    return counts[0] == counts[step]
 
 
 def _minutes(clock: str) -> int:

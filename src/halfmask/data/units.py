@@ -146,8 +146,9 @@ def kept_unit(
         )
     if blank:
         raise ReadingError(
-            f"{place}: {blank:,} rows have no unit, the others {_listed(named)}; read the others alone, "
-            f"{' or '.join(map(apart, named))}",
+            f"{place}: {blank:,} rows have no unit, the others {_listed(named)}; "
+            + (f"say `unit={usual_unit(next(iter(named)))}` where all are, or " if len(named) == 1 else "")
+            + f"read the others alone, {' or '.join(map(apart, named))}",
             kind="unit",
             place=place,
         )

@@ -137,7 +137,7 @@ def _unit_of_rows(
     place = f"column {column}" if column else f"the cells of {value}"
     found = table.raw.distinct(text)
     found.pop(NOTHING, None)
-    if wanted.source is not None and not any(found):
+    if wanted.source is not None and {usual_unit(unit) for unit in found if unit} <= {wanted.source}:
         by = factor(wanted.source, wanted.kept or wanted.source) or 1.0
         return (repr(by) if by != 1.0 else ""), wanted.kept or wanted.source
     step = None

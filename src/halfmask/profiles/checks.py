@@ -165,8 +165,12 @@ def check_duplicates(panel: Panel, repeated: Frame, surplus: int, readings: int,
     why = f" ({changed[0]})" if changed else ""
     raise ReadingError(
         f"{panel.source}: {surplus} duplicate readings ({surplus / max(readings, 1):.1%}), the first for user "
-        f"{one['user']} at {moment(one['time'])}{why}: check user and time ('halfmask look' shows them), or keep one "
-        "of each with `duplicates=first`, `duplicates=last` or `duplicates=mean`",
+        f"{one['user']} at {moment(one['time'])}{why}: check user and time ('halfmask look' shows them)"
+        + (
+            ", or keep one of each with `duplicates=first`, `duplicates=last` or `duplicates=mean`"
+            if 2 * surplus < readings
+            else "; most readings repeat a time, so another column holds the user or the time"
+        ),
         kind="duplicates",
         place=f"user {one['user']} at {moment(one['time'])}",
     )
