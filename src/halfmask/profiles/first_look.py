@@ -152,7 +152,8 @@ def _working_ways(
             build_profile(open_panel(source, said), period=period, policies=kept)
         except InputError as error:
             more = _working_ways(source, said, kept, period, str(error), depth - 1) if depth else ()
-            found += [{**each, **way} for each in more if not each.keys() & way.keys()]
+            likely = [each for each in more if each.get("register") is not False]
+            found += [{**each, **way} for each in likely if not each.keys() & way.keys()]
         else:
             found.append(way)
     return tuple(found)
