@@ -198,7 +198,7 @@ def test_leader_and_helper_agree_on_it_or_say_why_not(
         assert joined.returncode == 0, joined.stderr
         assert leader.address in joined.stderr
         assert helper.address in joined.stderr
-        assert helper.address in halfmask("status", *state).stdout
+        assert helper.address in halfmask("status", *state).stderr
         assert halfmask("leave", *state).returncode == 0
 
 

@@ -121,6 +121,7 @@ def main(options: Join, *, shown: Display = IN_SHORT) -> None:
     member = _asked(options)
     offer, terms = member.offer, CampaignTerms.read(member.offer)
     first, *details = _meant(options, member, terms)
+    signed = [one_line(terms.signature.words(date.today()))] if terms.signature else []
     level = f"{member.setting} ({one_line('; '.join(levels(terms)[member.setting]))})"
     shown.show(
         CommandAnswer(
@@ -132,7 +133,8 @@ def main(options: Join, *, shown: Display = IN_SHORT) -> None:
                 "pinned": member.pinned,
             },
             [],
-            f"Joined campaign {member.campaign} by setting {level}: {one_line(terms.purpose)}.\n{first}",
+            f"Joined campaign {member.campaign} by setting {level}: {one_line(terms.purpose)}.\n"
+            + "\n".join([first, *signed]),
             f"halfmask send readings.csv --state {options.state}",
             _warned(options, member, terms),
             words=[*details, f"terms pinned: {member.pinned}"],
@@ -143,13 +145,11 @@ def main(options: Join, *, shown: Display = IN_SHORT) -> None:
 
 
 def _meant(options: Join, member: Membership, terms: CampaignTerms) -> list[str]:
-    """Return what the level means for a whole day, then who has signed and how reports are made."""
+    """Return what the level means for a whole day, then how reports are made."""
     from halfmask_device.sharing import Sharer
 
     seen = Sharer(options.state, create=False).readings_seen()
     told = [f"A whole day by this level: {level_words([CampaignLevel.of(terms, member.setting)], seen, 'day')}."]
-    if terms.signature:
-        told.append(terms.signature.words(date.today()))
     if terms.release == TOTAL:
         period = terms.period.replace("_", " ")
         made = "cut into two shares" if member.splits else "masked as one number"

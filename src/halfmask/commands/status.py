@@ -40,6 +40,10 @@ class CampaignStanding:
     """Periods of a campaign of totals that have readings and no total yet."""
 
 
+LATEST = 3
+"""How many periods without a total are printed by default."""
+
+
 @dataclass(frozen=True)
 class DeviceStanding:
     """A device: its campaigns, its budgets, and the days whose keys it keeps.
@@ -92,7 +96,7 @@ def main(options: Status, *, shown: Display = IN_SHORT) -> None:
         CommandAnswer(
             _plain(standing),
             [("", rows)],
-            "\n".join(_pay(each.member) for each in standing.campaigns if not each.member.left),
+            "\n".join(line for each in standing.campaigns if not each.member.left for line in _about(each)),
             f"halfmask ledger --state {options.state}",
             [*(words for each in standing.campaigns for words in _open(each)), *kept, *more],
             words=[*(words for each in standing.campaigns for words in _details(each)), *keys],
@@ -135,6 +139,13 @@ def _pay(member: Membership) -> str:
     return f"{name}: by setting {member.setting}{f', {paid}' if paid else ''}."
 
 
+def _about(each: CampaignStanding) -> list[str]:
+    """Return what a campaign is, and the latest periods that have no total yet."""
+    expected = each.member.terms.readings_expected
+    waiting = [f"{one.span.key}: {one.readings} of {expected} readings, no total yet" for one in each.gathered]
+    return [_pay(each.member), *waiting[-LATEST:]]
+
+
 def _open(each: CampaignStanding) -> list[str]:
     """Return what the producer must see: who holds the shares, and whose withdrawal is not done."""
     member, told = each.member, []
@@ -146,10 +157,9 @@ def _open(each: CampaignStanding) -> list[str]:
 
 
 def _details(each: CampaignStanding) -> list[str]:
-    """Return a campaign's address and signature, and the periods that have no total yet."""
+    """Return a campaign's address and signature."""
     member = each.member
     told = [f"{member.campaign} at {member.address}"]
     if member.terms.signature:
         told.append(member.terms.signature.words(date.today()))
-    expected = member.terms.readings_expected
-    return told + [f"{one.span.key}: {one.readings} of {expected} readings, no total yet" for one in each.gathered]
+    return told

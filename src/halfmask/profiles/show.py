@@ -137,7 +137,8 @@ SHORT = ("source", "span", "sampling step", "missing", "duplicates", "unit", "qu
 
 def short_rows(profile: Profile) -> list[tuple[str, str]]:
     """Return the rows of the quality table that are shown first."""
-    return [(name, text) for name, text in table_rows(profile) if name in SHORT]
+    dropped = {"rows add up"} if len(accounts(profile)) > 1 else set()
+    return [(name, text) for name, text in table_rows(profile) if name in {*SHORT, *dropped}]
 
 
 def pictures(profile: Profile, width: int, aggregate: Drawn = "auto") -> list[str]:
