@@ -167,7 +167,7 @@ CORE = {
     "check": "check --aggregate max --mechanism laplace",
     "audit": "audit menu.json --profile x.profile -o card.json",
     "merge": "merge x.profile x.profile -o twice.profile",
-    "recommend": "recommend mine.csv --profile x.profile --privacy 0.4",
+    "recommend": "recommend mine.csv --menu menu.json --profile x.profile --privacy 0.4",
     "mask": "mask --state device --setting laplace:0.5 --low 0 --high 10",
     "ledger": "ledger --state device",
     "aggregate": "aggregate lake",

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from halfmask.arrays import FloatArray
+from halfmask.choice.advice_table import advice_rows
 from halfmask.choice.evening_peak import HOUR, peak_shows, split_evenings
 from halfmask.choice.held_out_trial import _true_privacy, evaluate_recommendations
 from halfmask.choice.personal_privacy import (
@@ -23,7 +24,7 @@ from halfmask.choice.personal_privacy import (
     public_prior,
 )
 from halfmask.choice.recommend import OwnReadings, Wish, own_readings, recommend
-from halfmask.commands.recommend import advice_rows, trial_rows
+from halfmask.commands.recommend import trial_rows
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.metrics import local_error, summary

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from halfmask.commands._shared_options import Display
 from halfmask.commands.status import Status, status
 from halfmask.commands.status import main as show_status
 from halfmask_device import Lattice, Producer, State
@@ -141,7 +142,7 @@ def test_status_erases_what_is_over_and_says_until_when_keys_are_kept(
         "2026-11-16": "2026-11-17T01:00:00Z", "2026-11-17": "2026-11-18T01:00:00Z",
     }  # fmt: skip
     world.clock.set("2026-11-17T01:00:00Z")
-    show_status(Status(state=tmp_path / "state"))
+    show_status(Status(state=tmp_path / "state"), shown=Display(explain=True))
     said = capsys.readouterr().err
     assert re.findall(r"20\d\d-\d\d-\d\d\b(?!T)", said.split("key", 1)[1]) == ["2026-11-17"]
     assert instant_text(of_datetime(datetime(2026, 11, 18, 1, tzinfo=UTC))) in said

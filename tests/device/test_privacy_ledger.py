@@ -241,14 +241,14 @@ def test_what_is_printed_is_not_below_the_ledger_and_names_change_window_and_del
     out, err = capsys.readouterr()
     *lines, head = out.splitlines()
     assert "for a change of 0.3" in head
-    assert "in every reading of the window and in one reading (delta 1e-05)" in head
+    assert "in every reading of the window and in one reading (delta 1e-5)" in head
     account = read_ledger(state, "0.3", 1e-5)
     entries = [account.total, *account.months, *account.weeks, *reversed(account.days)]
     for line, entry in zip(lines[1:], entries, strict=True):
         shown = [float(number) for number in line.split()[-4:]]
         for number, bound in zip(shown, (entry.epsilon, entry.one, entry.unit, entry.whole), strict=True):
             assert bound * (1 - SLACK) <= number <= 1.01 * bound
-    assert "epsilon 9.87654321 for a change of every reading of a week by 0.3, delta 1e-05" in err
+    assert "epsilon 9.87654321 for a change of every reading of a week by 0.3, delta 1e-5" in err
     assert incomplete([head, *err.splitlines()]) == []
 
 

@@ -60,7 +60,7 @@ def test_quarter_hours_are_sent_as_totals(service: tuple[str, str, str], tmp_pat
     assert "1 accepted" in done("send", "--partial", *state)
     late = run("send", "-", *state, text=f"time,value\n{FIRST.isoformat()},{RAW}\n")
     assert "too late for the total of their period" in late.stderr
-    ledger = run("ledger", *state)
+    ledger = run("ledger", *state, "--explain")
     assert "4 report(s) are of totals" in ledger.stderr
     sums = []
     for minutes in (0, 15, 30, 45):

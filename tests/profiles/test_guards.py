@@ -288,7 +288,7 @@ def test_units_that_do_not_convert_are_refused_with_a_query_that_reads_one(tmp_p
     panel = open_panel(path, **kinds[0])
     assert (panel.unit, build_profile(panel).readings) == ("kWh", 16)
     path.write_text("\n".join(["user,time,value,unit", *rows]).replace("m3", ""))
-    with refused("reading.unit", "sql"):
+    with refused("reading.unit", "unit", "sql"):
         open_panel(path)
     path.write_text("\n".join(["user,time,value,unit", *rows]).replace("m3", "").replace("kWh", ""))
     with refused("reading.unit", "unit"):

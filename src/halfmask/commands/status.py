@@ -143,7 +143,8 @@ def _about(each: CampaignStanding) -> list[str]:
     """Return what a campaign is, and the latest periods that have no total yet."""
     expected = each.member.terms.readings_expected
     waiting = [f"{one.span.key}: {one.readings} of {expected} readings, no total yet" for one in each.gathered]
-    return [_pay(each.member), *waiting[-LATEST:]]
+    signature = each.member.terms.signature
+    return [_pay(each.member), *([signature.words(date.today())] if signature else []), *waiting[-LATEST:]]
 
 
 def _open(each: CampaignStanding) -> list[str]:
@@ -157,9 +158,6 @@ def _open(each: CampaignStanding) -> list[str]:
 
 
 def _details(each: CampaignStanding) -> list[str]:
-    """Return a campaign's address and signature."""
+    """Return a campaign's address."""
     member = each.member
-    told = [f"{member.campaign} at {member.address}"]
-    if member.terms.signature:
-        told.append(member.terms.signature.words(date.today()))
-    return told
+    return [f"{member.campaign} at {member.address}"]
