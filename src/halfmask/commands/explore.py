@@ -99,7 +99,8 @@ def make_results(readings: Path, folder: Path, advance: Callable[[str, float], N
     evaluate.Evaluate(made, output=study, advance=steps("trying all settings")).run()
     advance("choosing the paper's menu", 0.0)
     optimize.Optimize(study, output=folder / "menu.json", profile=made).run()
-    offer.OfferOptions(made, output=folder / "offer.json", advance=steps("making the offer")).run()
+    # The page is for the analyst alone, and a file may hold too few users for a summary under differential privacy.
+    offer.OfferOptions(made, output=folder / "offer.json", private=0, advance=steps("making the offer")).run()
 
 
 def main(options: Explore) -> None:
