@@ -166,6 +166,7 @@ def test_a_mistake_is_named_and_changes_nothing(page: Page) -> None:
     assert picture(page) == before
 
 
+@pytest.mark.slow  # a whole offer is made
 def test_the_offer_is_saved_as_the_command_makes_it(page: Page, tmp_path: Path) -> None:
     page.get_by_label("a split total").check()
     page.get_by_label("Protect").select_option("whole-day")
