@@ -14,6 +14,7 @@ from halfmask.commands._options import AnyMenu, AnyPath, AnySource, command
 from halfmask.commands._printing import CommandAnswer, live_rows, note
 from halfmask.commands._shared_options import IN_SHORT, Display, MayWrite, Seeded, Tells, menu_of
 from halfmask.errors import OptionError, SourceError
+from halfmask.extras import need
 from halfmask_device.decimals import number_text
 from halfmask_device.lattice import Lattice
 from halfmask_device.setting import SPLIT, TOTAL
@@ -154,6 +155,7 @@ def simulate(options: Simulate) -> Simulated:
     from halfmask.simulation.simulation_result import frame
     from halfmask_device.protocol import read_instant
 
+    need(*["service"] * (options.service is None), *["pages"] * (options.figure is not None))
     with ExitStack() as stack:
         folder = Path(options.folder or stack.enter_context(TemporaryDirectory(prefix="halfmask-")))
         folder.mkdir(parents=True, exist_ok=True)
