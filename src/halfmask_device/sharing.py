@@ -19,7 +19,7 @@ from halfmask_device.budget_standing import BudgetStanding, budget_standings, re
 from halfmask_device.consent import Consent, budget_with, check_also, check_cohort
 from halfmask_device.device_state import State, can_begin, holds_device
 from halfmask_device.errors import HalfmaskError, OptionError
-from halfmask_device.http_client import ServiceClient
+from halfmask_device.http_client import ServiceClient, ServiceError
 from halfmask_device.instants import DAY, Instant
 from halfmask_device.join_key import ask_to_join, forget_key
 from halfmask_device.key_expiry import first_day_needed, keys_kept
@@ -248,6 +248,10 @@ class Sharer:
         """
         member = self.member(campaign)
         self._service(member.address).ask("DELETE", "/v1/me", member.token)
+        return self._leave(member)
+
+    def _leave(self, member: Membership) -> Membership:
+        """Note that a campaign was left. Delete what is queued for it, and let its helper withdraw shares."""
         left = replace(member, left=True, withdrawing=bool(member.ticket))
         with self.state.memory() as memory:
             memory.execute(
@@ -263,7 +267,7 @@ class Sharer:
         self.state.wipe()
         self.erase_keys()
         with suppress(HalfmaskError):
-            self.withdraw_shares(campaign)
+            self.withdraw_shares(member.campaign)
         return next(each for each in self.memberships(left=True) if each.token == member.token)
 
     def withdraw_shares(self, campaign: str | None = None) -> None:
@@ -355,6 +359,8 @@ class Sharer:
                 CampaignSender(self.state, self._service(member.address), member, sent, self._now, helper).send()
             except HalfmaskError as error:
                 failed.append(error)
+                if isinstance(error, ServiceError) and error.said == "left":  # by a page
+                    self._leave(member)
         self.erase_keys()
         if failed and len(failed) == len(members):
             raise failed[0]

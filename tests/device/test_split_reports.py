@@ -30,6 +30,7 @@ from tests.device.test_period_totals import BEGINS, half_hours
 from tests.device.test_split_terms import TERMS
 from tests.refusals import refused
 from tests.service.split_pair import HELPER, LEADER
+from tests.service.test_split_sums import held
 
 TIME = "2026-11-15T00:00:00Z"
 FREE = Consent(least_producers=1)
@@ -195,6 +196,22 @@ def test_leaving_withdraws_at_the_helper_as_soon_as_it_answers(wire: SplitWire, 
     sharer.send()
     assert wire.log[-1][:2] == ("DELETE", f"{HELPER}/v1/split/{wire.pair.held}/shares")
     assert not sharer.memberships(left=True)[0].withdrawing
+    assert sharer.join(LEADER, wire.campaign, "S", consent=FREE).ticket
+
+
+def test_a_device_whose_owner_left_by_a_page_leaves_too(wire: SplitWire, tmp_path: Path) -> None:
+    """It learns so from the leader, after the helper took its share; it withdraws that, and keeps nothing queued."""
+    sharer = joined(tmp_path / "state", wire)
+    sharer.put(half_hours())
+    wire.pair.leader.ok("DELETE", "/v1/me", sharer.member().token)
+    after(wire)
+    with refused("service"):
+        sharer.send()
+    (left,) = sharer.memberships(left=True)
+    assert (left.left, left.withdrawing) == (True, False)
+    assert wire.log[-1][:2] == ("DELETE", f"{HELPER}/v1/split/{wire.pair.held}/shares")
+    assert held(wire.pair.helper) == 0
+    assert (stored_shares(sharer), outcomes(sharer)) == ([], [(TIME, "withdrawn")])
     assert sharer.join(LEADER, wire.campaign, "S", consent=FREE).ticket
 
 

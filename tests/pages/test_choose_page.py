@@ -2,7 +2,9 @@
 
 import json
 import re
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,8 @@ from playwright.sync_api import Browser, expect
 
 from tests.browser import launched
 from tests.pages.served import MENU, Hosted, Visit, hosted, midnight
+from tests.service.split_pair import two_urls
+from tests.service.test_split_kills import Street, deployment, until
 
 
 @pytest.fixture(scope="module")
@@ -197,6 +201,29 @@ def test_a_paired_device_is_seen_and_can_leave_but_a_code_works_once(
     page.locator("#leave-yes").click()
     expect(page.locator("#state")).to_contain_text("you have left")
     assert service.ok("GET", "/v1/me", device)["state"] == "left"
+
+
+def test_who_leaves_a_split_level_by_the_page_is_withdrawn_at_both_services(browser: Browser, tmp_path: Path) -> None:
+    with deployment(tmp_path, two_urls(tmp_path)) as both:
+        street = Street(both)
+        for send in (send for person in range(3) for send in street.report(0, person, 1000)):
+            assert send()
+        code = both.served[0].ok("POST", "/v1/me/code", street.people[1]["token"])["code"]
+        page = Visit(browser).page
+        page.goto(f"{both.addresses[0]}/?campaign={street.campaign}")
+        page.locator("#code").fill(code)
+        page.locator("#device-way button").click()
+        expect(page.locator("#by")).to_contain_text("your device masks")
+        page.locator("#leave").click()
+        page.locator("#leave-yes").click()
+        expect(page.locator("#state")).to_contain_text("you have left")
+        until(lambda: stored_shares(both.urls[1]) == 2, "the helper still has the share")
+        assert stored_shares(both.urls[0]) == 2
+
+
+def stored_shares(url: str) -> int:
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
+        return int(connection.execute("SELECT count(*) FROM split_shares").fetchone()[0])
 
 
 def test_what_others_named_is_shown_as_text(browser: Browser, service: Hosted) -> None:

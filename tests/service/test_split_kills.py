@@ -40,10 +40,10 @@ class Between:
 
         class Passing(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 outer.happen("before", self.path)
                 try:
-                    status, answer = outer.pass_on(self.path, dict(self.headers), body)
+                    status, answer = outer.pass_on(self.command, self.path, dict(self.headers), body)
                 except OSError:
                     status, answer = 503, b"{}"
                 outer.happen("after", self.path)
@@ -52,6 +52,8 @@ class Between:
                     self.send_header("Content-Length", str(len(answer)))
                     self.end_headers()
                     self.wfile.write(answer)
+
+            do_DELETE = do_POST
 
             def log_message(self, *_: Any) -> None:
                 """Say nothing."""
@@ -65,9 +67,9 @@ class Between:
             fault, self.fault = self.fault, None
             fault()
 
-    def pass_on(self, path: str, headers: dict[str, str], body: bytes) -> tuple[int, bytes]:
+    def pass_on(self, method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, bytes]:
         with closing(http.client.HTTPConnection("127.0.0.1", self.helper, timeout=PATIENCE)) as connection:
-            connection.request("POST", path, body, {"Authorization": headers["Authorization"]})
+            connection.request(method, path, body, {"Authorization": headers["Authorization"]})
             answer = connection.getresponse()
             return answer.status, answer.read()
 

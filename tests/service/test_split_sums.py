@@ -206,6 +206,26 @@ def test_who_leaves_is_withdrawn_at_both(pair: Pair) -> None:
     assert pair.close()["sum"]["estimate"] == estimate(pair, 9)
 
 
+def test_who_leaves_at_the_leader_alone_is_withdrawn_at_the_helper_by_the_leader(pair: Pair) -> None:
+    """As by a page, which has no ticket. While the helper is away, and while a period is closing, that waits."""
+    gone, *_ = three(pair, 1000, 2, 3, 4)
+
+    def away(*_: Any) -> Any:
+        raise OSError("away")
+
+    pair.reach(away)
+    pair.leader.ok("DELETE", "/v1/me", gone.token)
+    pair.turn()
+    assert held(pair.helper) == 4
+    pair.reach(link_to(pair.helper))
+    pair.turn()
+    assert held(pair.helper) == 3
+    assert pair.helper.ok("DELETE", f"/v1/split/{pair.held}/shares", gone.ticket) == {"withdrawn": 0}
+    with pair.leader.store.reading() as tx:
+        assert tx.leavers([]) == []
+    assert pair.close()["sum"]["estimate"] == estimate(pair, 9)
+
+
 def withdrawn_before_the_sum(pair: Pair, device: Device) -> Any:
     """A transport to the helper; the device withdraws there when the leader asks for the sum."""
     send = link_to(pair.helper)

@@ -116,7 +116,7 @@ def leave(call: Call) -> Plain:
     still = [span for span in spans if span.key not in closed and call.now < campaign.deadline(span)]
     take_back(call.tx, campaign.key, [producer.key], [span.key for span in still], call.now)
     withdrawn = sum(withdraw(call.tx, campaign, span, producer.key) for span in still)
-    withdrawn += withdraw_split(call.tx, campaign, producer.key, [span.begins for span in still])
+    withdrawn += withdraw_split(call.tx, campaign, producer, [span.begins for span in still])
     return _state(call, producer._replace(left=call.now)) | {"withdrawn": withdrawn}
 
 

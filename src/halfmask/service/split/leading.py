@@ -68,17 +68,24 @@ def ticket(tx: Transaction, campaign: Campaign, producer: ProducerRow) -> Plain:
     row = tx.led(campaign.key) if campaign.split_id and producer.setting == campaign.split_id else None
     if row is None or not row.held:
         return {}
-    name = pseudonym(bytes.fromhex(row.pseudonym_key), producer.public)
-    made = Ticket(row.held, name, led_campaign(row).expires)
-    return {"ticket": issue_ticket(made, bytes.fromhex(row.ticket_key))}
+    return {"ticket": ticket_for(row, pseudonym(bytes.fromhex(row.pseudonym_key), producer.public))}
 
 
-def withdraw_split(tx: Transaction, campaign: Campaign, producer: int, times: Sequence[Instant]) -> int:
-    """Delete a producer's split reports of the periods that begin at these times. Return how many."""
+def ticket_for(row: LedSplit, name: str) -> str:
+    """Return the ticket of a producer, by its name at the helper."""
+    return issue_ticket(Ticket(row.held, name, led_campaign(row).expires), bytes.fromhex(row.ticket_key))
+
+
+def withdraw_split(tx: Transaction, campaign: Campaign, producer: ProducerRow, times: Sequence[Instant]) -> int:
+    """Delete the split reports of a producer that leaves, of the periods that begin at these times. Return how many.
+
+    The helper is asked to do the same, because whoever leaves by a page has no ticket.
+    """
     row = tx.led(campaign.key) if campaign.split_id else None
     if row is None:
         return 0
-    return tx.withdraw_shares(led_campaign(row).holding, str(producer), times)
+    tx.add_leaver(campaign.key, pseudonym(bytes.fromhex(row.pseudonym_key), producer.public))
+    return tx.withdraw_shares(led_campaign(row).holding, str(producer.key), times)
 
 
 def start_closing(tx: Transaction, campaign: Campaign, spans: Sequence[Span], now: Instant) -> list[Span]:

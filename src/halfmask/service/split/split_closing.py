@@ -20,7 +20,7 @@ from halfmask.service.closing import close_all, publish_closed
 from halfmask.service.report_decisions import take_back
 from halfmask.service.service import Service, Writer
 from halfmask.service.split.helper_requests import forget_shares
-from halfmask.service.split.leading import first_message
+from halfmask.service.split.leading import first_message, ticket_for
 from halfmask.service.split.sent_shares import read_bytes
 from halfmask.service.split.split_campaign import (
     HELD_NAME,
@@ -68,6 +68,8 @@ class SplitClosing:
             steps.setdefault(row.campaign, []).append(partial(self._meet, row))
         for closing in await run_in_threadpool(read, lambda tx: tx.closing()):
             steps.setdefault(closing.campaign, []).append(partial(self._advance, closing))
+        for campaign, name in await run_in_threadpool(read, lambda tx: tx.leavers(list(steps))):
+            steps.setdefault(campaign, []).append(partial(self._withdraw, campaign, name))
         ended = await asyncio.gather(*(self._each(*pair) for pair in steps.items()), return_exceptions=True)
         for error in ended:
             if error is not None:
@@ -86,6 +88,21 @@ class SplitClosing:
     async def _ask(self, led: LedSplit, path: str, body: object) -> Any:
         helper = self.service.split.helper(led.helper)
         return await run_in_threadpool(helper.ask, "POST", f"/v1/split{path}", led.token, body)
+
+    async def _withdraw(self, campaign: int, name: str) -> None:
+        """Let the helper withdraw the shares of a producer that has left, as its device does too if it can.
+
+        That waits while a period of the campaign is closing, because such a period takes no withdrawals.
+        """
+        led, _ = await run_in_threadpool(self.service.store.read, partial(self._found, key=campaign))
+        if led.held:
+            helper, path = self.service.split.helper(led.helper), f"/v1/split/{led.held}/shares"
+            try:
+                await run_in_threadpool(helper.ask, "DELETE", path, ticket_for(led, name))
+            except ServiceError as error:
+                if error.status not in FINAL:
+                    raise
+        await self.writer.submit(lambda tx: tx.end_leaver(campaign, name))
 
     async def _meet(self, led: LedSplit) -> None:
         """Tell the helper of a campaign, and store the id that it has there, or that the helper refused it."""

@@ -72,6 +72,9 @@ split_shares = table(
     PrimaryKeyConstraint("holder", "split", "time", "owner"),
     Index("split_shares_by_nonce", "holder", "split", "nonce", unique=True),
 )
+split_leavers = table(
+    "split_leavers", whole("campaign"), text("pseudonym", 32), PrimaryKeyConstraint("campaign", "pseudonym")
+)
 closing_periods = table(
     "closing_periods",
     whole("campaign"),
@@ -308,6 +311,22 @@ class SplitStatements(Statements):
         where = (_of(holding), s.owner == owner, s.verdict != UNDECIDED, s.share != b"")
         kept = self._do(update(split_shares).where(*where).values(share=b"", verdict=INVALID, number=0))
         return int(kept.rowcount) + self.remove_shares(holding, s.owner == owner, s.verdict == UNDECIDED)
+
+    def add_leaver(self, campaign: int, pseudonym: str) -> None:
+        """Store that the helper is to withdraw the shares of a producer that has left."""
+        self._insert(split_leavers, [(campaign, pseudonym)])
+
+    def leavers(self, busy: Sequence[int]) -> list[tuple[int, str]]:
+        """Return campaign and pseudonym of producers that have left and whose shares the helper may still hold.
+
+        Those of ``busy`` campaigns are left out.
+        """
+        query = select(*split_leavers.c).where(split_leavers.c.campaign.not_in(busy)).limit(FETCH)
+        return [(row[0], row[1]) for row in self._do(query)]
+
+    def end_leaver(self, campaign: int, pseudonym: str) -> None:
+        c = split_leavers.c
+        self._do(delete(split_leavers).where(c.campaign == campaign, c.pseudonym == pseudonym))
 
     def closing(self, campaign: int | None = None) -> list[ClosingRow]:
         """Return the periods that are closing, of all campaigns or one."""

@@ -86,6 +86,13 @@ def _make_split_tables() -> None:
         **MYSQL,
     )
     op.create_table(
+        "split_leavers",
+        *_numbers("campaign"),
+        *_texts(pseudonym=32),
+        sa.PrimaryKeyConstraint("campaign", "pseudonym"),
+        **MYSQL,
+    )
+    op.create_table(
         "split_sums",
         *_numbers("split", "time"),
         *_texts(asked=64, share=16),
