@@ -7,6 +7,7 @@ from sqlalchemy import Engine, text
 LATER = (
     *("actions", "cells", "repeats", "spendings", "unpublished"),
     *("closing_periods", "helped_splits", "led_splits", "split_shares", "split_sums"),
+    *("split_leavers", "split_periods"),
 )
 """Tables that 0.2 did not have."""
 KEY = "PRIMARY KEY (producer, time)"

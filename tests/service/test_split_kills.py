@@ -53,7 +53,7 @@ class Between:
                     self.end_headers()
                     self.wfile.write(answer)
 
-            do_DELETE = do_POST
+            do_DELETE = do_POST  # noqa: N815
 
             def log_message(self, *_: Any) -> None:
                 """Say nothing."""

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from halfmask.arrays import FloatArray
+from halfmask.service.storage.split_rows import covered_number, covered_share, split_periods, split_shares
 from halfmask.service.storage.tables import metadata
 from tests.service.split_pair import AFTER, Device, Pair, link_to, split_pair, text, two_urls
 from tests.service.test_split_sums import START
@@ -51,14 +52,22 @@ def fill(pair: Pair, total: int, random: bytes | None = None) -> Heard:
 
 
 def columns(world: World) -> Columns:
-    """Each column that has a row per producer or report, of all tables, as bytes."""
+    """Each column that has a row per producer or report, of all tables, as bytes; shares opened by their secrets."""
     found: Columns = {}
     with world.store.engine.connect() as connection:
+        periods = connection.execute(split_periods.select()).mappings()
+        secrets = {(row["holder"], row["split"], row["time"]): bytes.fromhex(row["secret"]) for row in periods}
         for table in metadata.sorted_tables:
             for row in connection.execute(table.select()).mappings():
-                for name, value in row.items():
+                for name, value in (opened(secrets, row) if table is split_shares else row).items():
                     found.setdefault(f"{table.name}.{name}", []).append(as_bytes(value))
     return {name: rows for name, rows in found.items() if len(rows) >= PEOPLE}
+
+
+def opened(secrets: Mapping[Any, bytes], row: Any) -> dict[str, Any]:
+    secret, nonce = secrets[row["holder"], row["split"], row["time"]], row["nonce"]
+    number = covered_number(secret, nonce, row["number"]) if row["verdict"] else 0
+    return {**row, "share": covered_share(secret, nonce, row["share"]), "number": number}
 
 
 def as_bytes(value: object) -> bytes:

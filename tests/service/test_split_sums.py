@@ -3,6 +3,7 @@
 import json
 import random
 import threading
+from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ from halfmask.service.mqtt import Broker
 from halfmask.service.mqtt_intake import Intake
 from halfmask.service.refusal import Refusal
 from halfmask.service.split.split_options import SplitOptions
+from halfmask.service.storage import split_rows
+from halfmask.service.storage.split_rows import Holding
+from halfmask_device.protocol import read_instant
 from halfmask_device.setting import law_of
 from tests.device.prio3_vectors import cheated, randomness
 from tests.service.links import Faulty
@@ -314,6 +318,33 @@ def held(world: World) -> int:
     """The number of shares in a database."""
     with world.store.engine.connect() as connection:
         return int(connection.exec_driver_sql("SELECT count(*) FROM split_shares").scalar() or 0)
+
+
+def test_many_shares_are_erased_at_once_and_their_rows_later_in_steps(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the sum the period's secret is gone: the rows that are left open nothing, and count as no shares."""
+    monkeypatch.setattr(split_rows, "AT_ONCE", 2)
+    devices = three(pair, 1, 2, 3, 4, 5)
+    kept = pair.join()
+    kept.cut(START, 6)
+    stored = {share for _, *shares in (each.made[START] for each in devices) for share in map(b64decode, shares)}
+    assert pair.close(turns=1)["sum"]["estimate"] == estimate(pair, 15)
+    holding, closed = Holding(split_rows.HELPER, 1), {"status": "refused", "code": "closed"}
+    for world in (pair.leader, pair.helper):
+        with world.store.engine.connect() as connection:
+            rows = connection.exec_driver_sql("SELECT share FROM split_shares").scalars().all()
+            assert (len(rows), stored & set(rows)) == (3, set())
+            assert connection.exec_driver_sql("SELECT secret FROM split_periods").scalars().all() == [""]
+    assert [each.to_helper(START, 0) for each in (devices[-1], kept)] == [closed] * 2
+    with pair.helper.store.reading() as tx:
+        assert tx.named_shares(holding, read_instant(START), [each.made[START][0] for each in devices]) == {}
+        assert list(tx.verdicts(holding, read_instant(START))) == []
+    assert pair.helper.ok("DELETE", f"/v1/split/{pair.held}/shares", devices[-1].ticket) == {"withdrawn": 0}
+    for left in (1, 0):
+        pair.turn()
+        pair.helper_turn()
+        assert (held(pair.leader), held(pair.helper)) == (left, left)
 
 
 def test_shares_are_gone_once_a_period_is_published(pair: Pair) -> None:

@@ -5,6 +5,7 @@ Many devices in one process share `Connections` to it.
 
 import http.client
 import logging
+import math
 import multiprocessing as mp
 import sys
 from collections.abc import Iterator, Mapping
@@ -108,7 +109,7 @@ def _serve(db: str, clock: Any, told: Connection, helpers: tuple[str, ...]) -> N
     from halfmask.service.storage.sql_store import open_store
 
     def listening(address: str) -> None:
-        service.split = SplitOptions(address, helpers)
+        service.split = SplitOptions(address, helpers, math.inf)  # a simulated helper has no floor
         told.send(address)
 
     set_up_logs()

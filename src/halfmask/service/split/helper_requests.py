@@ -206,7 +206,7 @@ def prepare_sum(call: Call) -> AskedSum:
 
 
 def give_sum(call: Call) -> Plain:
-    """Give a period's only sum: the shares of exactly this set and one draw of noise. The shares are then deleted."""
+    """Give a period's only sum: the shares of exactly this set and one draw of noise. The shares are then erased."""
     split, span = _led_by_caller(call)
     sum_of: AskedSum = call.prepared
     call.tx.lock_helped(split.holding.split)
@@ -224,7 +224,7 @@ def give_sum(call: Call) -> Plain:
 
 
 def _first_sum(call: Call, split: SplitCampaign, span: Span, sum_of: AskedSum) -> SumRow:
-    """Store the noisy sum of a set and the hash of the set, and delete the period's shares."""
+    """Store the noisy sum of a set and the hash of the set, and erase the period's shares."""
     nonces, valid = sum_of.nonces, sum_of.valid
     if call.now < span.ends:
         raise Refusal(409, "not_ended", "the period has not ended yet", "period")
@@ -244,7 +244,7 @@ def _first_sum(call: Call, split: SplitCampaign, span: Span, sum_of: AskedSum) -
             raise Refusal(409, "not_valid", message, "reports", more={"reports": unknown})
         row = SumRow(sum_of.asked, share_bytes(split.noisy(valid.total, call.service.draws)).hex(), len(nonces))
     call.tx.add_split_sum(split.holding.split, span.begins, row)
-    call.tx.remove_period_shares(split.holding, span.begins)
+    call.tx.erase_shares(split.holding, span.begins)
     return row
 
 
@@ -253,11 +253,10 @@ def restored(tx: Transaction) -> Instant:
     return int(tx.fact(RESTORED) or 0)
 
 
-def forget_shares(tx: Transaction, now: Instant) -> int:
-    """Delete the helper's shares that nobody has asked for within 30 days after their period. Return how many."""
-    gone = 0
+def forget_shares(tx: Transaction, now: Instant) -> None:
+    """Erase the helper's shares that nobody has asked for within 30 days after their period, and delete some rows."""
     for row in tx.helped():
         split = helped_campaign(row)
         old = split.calendar.span_of(max(now - KEPT, 0)).begins  # periods before this one ended before then
-        gone += tx.remove_old_shares(split.holding, old)
-    return gone
+        tx.erase_old_shares(split.holding, old)
+    tx.clear_erased()

@@ -2,14 +2,14 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from halfmask.service.refusal import Refusal, unfit
-from halfmask.service.storage.split_rows import HELPER, HelpedSplit, Holding, LedSplit
+from halfmask.service.storage.split_rows import HELPER, VALID, HelpedSplit, Holding, LedSplit
 from halfmask.service.storage.sql_store import Transaction
 from halfmask_device.campaign_calendar import Calendar, Span
 from halfmask_device.decimals import number_text
@@ -96,23 +96,31 @@ class SplitCampaign:
 
     def valid_shares(self, tx: Transaction, span: Span) -> "ValidShares":
         """Return a period's valid shares. This reads all of them, so it is done before the transaction that writes."""
-        state = tx.valid_state(self.holding, span.begins)
-        return ValidShares(state, dict(tx.valid_numbers(self.holding, span.begins)))
+        version = tx.valid_version(self.holding, span.begins)
+        numbers, others = dict[str, int](), list[tuple[str, int]]()
+        for owner, nonce, verdict, number in tx.verdicts(self.holding, span.begins):
+            if verdict == VALID:
+                numbers[nonce] = number
+            else:
+                others.append((owner, verdict))
+        return ValidShares(version, numbers, others)
 
     def unchanged(self, tx: Transaction, span: Span, valid: "ValidShares") -> bool:
-        return tx.valid_state(self.holding, span.begins) == valid.state
+        return tx.valid_version(self.holding, span.begins) == valid.version
 
 
 @dataclass(frozen=True)
 class ValidShares:
     """The shares of a period with a valid proof, as they were read.
 
-    ``state``    what says whether they are still the same
+    ``version``  what says whether they are still the same
     ``numbers``  their stored numbers, by nonce
+    ``others``   owner and verdict of the period's other shares
     """
 
-    state: tuple[int, int]
+    version: int
     numbers: Mapping[str, int]
+    others: Sequence[tuple[str, int]]
 
     @cached_property
     def total(self) -> int:

@@ -283,15 +283,14 @@ def publish_split(
         return
     if valid is not None and not split.unchanged(tx, span, valid):
         return
-    counted = tx.valid_state(split.holding, span.begins)[0]
-    others = tx.not_counted(split.holding, span.begins)
-    invalid = sum(verdict == INVALID for _, verdict in others)
-    part = SplitPart(counted, None, invalid, len(others) - invalid)
-    if share is not None and draws is not None and valid is not None:
+    valid = valid or split.valid_shares(tx, span)
+    counted, invalid = len(valid.numbers), sum(verdict == INVALID for _, verdict in valid.others)
+    part = SplitPart(counted, None, invalid, len(valid.others) - invalid)
+    if share is not None and draws is not None:
         total = centred((split.noisy(valid.total, draws) + share) % MODULUS)
         part = SplitPart(counted, total + counted * split.lattice.ends[0], invalid, part.missing)
-    take_back(tx, campaign.key, [int(owner) for owner, _ in others], [span.key], now)
-    tx.remove_period_shares(split.holding, span.begins)
+    take_back(tx, campaign.key, [int(owner) for owner, _ in valid.others], [span.key], now)
+    tx.erase_shares(split.holding, span.begins)
     tx.end_closing(campaign.key, span.key)
     close_all(tx, campaign, [span], now, {span.key: part})
 

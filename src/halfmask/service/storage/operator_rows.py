@@ -12,7 +12,7 @@ from sqlalchemy import Column, String, Table, and_, case, delete, func, insert, 
 from halfmask.service.storage.campaign_rows import DELETED, campaigns, entries
 from halfmask.service.storage.identity_rows import OF_PRODUCER, Role, consumers, invitations, nodes, producers, tokens
 from halfmask.service.storage.report_rows import buckets_of, reports
-from halfmask.service.storage.split_rows import closing_periods, led_by, split_shares
+from halfmask.service.storage.split_rows import LEADER, closing_periods, led_by, split_periods, split_shares
 from halfmask.service.storage.tables import Plain, Statements, dump, long_text, metadata, numbered_column, table, whole
 from halfmask_device.instants import Instant
 
@@ -119,6 +119,8 @@ class OperatorStatements(Statements):
         for each in (producers, nodes):
             gone[each.name] = self._do(delete(each).where(each.c.campaign == campaign)).rowcount
         gone["split_shares"] = self._do(delete(split_shares).where(led_by(campaign))).rowcount
+        p = split_periods.c
+        self._do(delete(split_periods).where(p.holder == LEADER, p.split == campaign))
         empty = {"public": public, "consumer": DELETED, "terms": "{}", "budget": 0, "committed": 0}
         self._do(update(campaigns).where(campaigns.c.id == campaign).values(empty))
         return {name: count for name, count in gone.items() if count}

@@ -2,8 +2,13 @@
 
 A share is uniformly random without the other service's share, and so is its number. A service holds one of the two:
 that of the leader (holder 0) or of the helper (holder 1).
+
+All shares of a period are stored under a secret of the period. To erase them the secret is erased, which takes as long
+for many shares as for one; the rows, of which nobody can read anything but who reported, are deleted in small steps.
 """
 
+import hashlib
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -17,7 +22,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     delete,
-    func,
+    exists,
     insert,
     select,
     update,
@@ -30,6 +35,10 @@ LEADER, HELPER = 0, 1
 UNDECIDED, VALID, INVALID = 0, 1, 2
 """Verdicts on a report."""
 FETCH = 10_000
+AT_ONCE = 1000
+"""Shares that one transaction deletes, so that others need not wait."""
+ERASED = ""
+"""The secret of a period whose shares were erased, as long as rows of it are left."""
 
 led_splits = table(
     "led_splits",
@@ -56,8 +65,15 @@ helped_splits = table(
     text("ticket_key", 64),
     UniqueConstraint("leader", "led", name="led_once"),
 )
-CHECKED = 2**31 - 1
-"""The modulus of numbers in checksums: sums of 2^24 of them fit into the integers of every database."""
+split_periods = table(
+    "split_periods",
+    whole("holder"),
+    whole("split"),
+    whole("time"),
+    text("secret", 64),
+    whole("version"),
+    PrimaryKeyConstraint("holder", "split", "time"),
+)
 split_shares = table(
     "split_shares",
     whole("holder"),
@@ -212,18 +228,41 @@ class SplitStatements(Statements):
         """Make other transactions that call this wait until this one ends."""
         self._do(select(helped_splits.c.id).where(helped_splits.c.id == split).with_for_update()).one()
 
+    def _secrets(self, holding: Holding, *where: ColumnElement[bool]) -> dict[Instant, bytes]:
+        """Return the secrets of the periods of which shares are stored and not erased."""
+        query = select(_p.time, _p.secret).where(_in(_p, holding), _p.secret != ERASED, *where)
+        return {row[0]: bytes.fromhex(row[1]) for row in self._do(query)}
+
+    def _changed(self, holding: Holding, *where: ColumnElement[bool]) -> None:
+        """Note that which shares are valid may have changed."""
+        self._do(update(split_periods).where(_in(_p, holding), *where).values(version=_p.version + 1))
+
     def add_shares(self, holding: Holding, rows: Sequence[NewShare]) -> None:
-        self._insert(split_shares, [(*holding, *row, UNDECIDED, 0) for row in rows])
+        if not rows:
+            return
+        times = sorted({row.time for row in rows})
+        secrets = self._secrets(holding, _p.time.in_(times))
+        new = {time: os.urandom(32) for time in times if time not in secrets}
+        self._insert(split_periods, [(*holding, time, secret.hex(), 0) for time, secret in new.items()])
+        secrets |= new
+        self._insert(
+            split_shares,
+            [
+                (*holding, *row._replace(share=covered_share(secrets[row.time], row.nonce, row.share)), UNDECIDED, 0)
+                for row in rows
+            ],
+        )
 
     def standing_shares(
         self, holding: Holding, asked: Mapping[Instant, Iterable[str]]
     ) -> dict[tuple[str, Instant], HeldShare]:
         """Return stored shares by owner and time, of the owners asked for by time."""
         found: dict[tuple[str, Instant], HeldShare] = {}
-        for time, owners in asked.items():
-            for part in chunks(sorted(owners)):
+        secrets = self._secrets(holding, _p.time.in_(list(asked))) if asked else {}
+        for time, secret in secrets.items():
+            for part in chunks(sorted(asked[time])):
                 rows = self._do(_OWNED, {**holding._asdict(), "time": time, "owners": part})
-                found |= {(row[0], time): HeldShare(*row) for row in rows}
+                found |= {(row[0], time): _opened(secret, row) for row in rows}
         return found
 
     def standing_nonces(self, holding: Holding, nonces: Iterable[str]) -> set[str]:
@@ -235,82 +274,94 @@ class SplitStatements(Statements):
 
     def named_shares(self, holding: Holding, time: Instant, nonces: Sequence[str]) -> dict[str, HeldShare]:
         """Return a period's shares with these nonces, by nonce; a nonce without one is left out."""
-        s, found = split_shares.c, dict[str, HeldShare]()
-        for part in chunks(nonces):
-            query = _held(holding, time).where(s.nonce.in_(part))
-            found |= {row[1]: HeldShare(*row) for row in self._do(query)}
+        found = dict[str, HeldShare]()
+        for secret in self._secrets(holding, _p.time == time).values():
+            for part in chunks(nonces):
+                rows = self._do(_held(holding, time).where(_s.nonce.in_(part)))
+                found |= {row[1]: _opened(secret, row) for row in rows}
         return found
 
     def undecided(self, holding: Holding, time: Instant, after: str, most: int) -> list[HeldShare]:
         """Return a period's shares without a verdict in order of their owners, at most ``most`` after one."""
-        s = split_shares.c
-        query = _held(holding, time).where(s.verdict == UNDECIDED, s.owner > after)
-        return [HeldShare(*row) for row in self._do(query.order_by(s.owner).limit(most))]
+        query = _held(holding, time).where(_s.verdict == UNDECIDED, _s.owner > after).order_by(_s.owner).limit(most)
+        secrets = self._secrets(holding, _p.time == time).values()
+        return [_opened(secret, row) for secret in secrets for row in self._do(query)]
 
     def decide(self, holding: Holding, time: Instant, verdicts: Iterable[tuple[str, int, int]]) -> None:
         """Store verdicts and numbers by nonce. A share that has a verdict keeps it."""
         scope = {"holder_": holding.holder, "split_": holding.split, "at": time}
-        rows = [{**scope, "named": nonce, "found": verdict, "part": number} for nonce, verdict, number in verdicts]
+        rows = [
+            {**scope, "named": nonce, "found": verdict, "part": covered_number(secret, nonce, number)}
+            for secret in self._secrets(holding, _p.time == time).values()
+            for nonce, verdict, number in verdicts
+        ]
         if rows:
             self._do(_DECIDE, rows)
+            self._changed(holding, _p.time == time)
 
     def drop_shares(self, holding: Holding, time: Instant, nonces: Sequence[str]) -> None:
         """Take shares out of the set of valid ones, because the other service does not have them any more."""
-        s = split_shares.c
         for part in chunks(nonces):
-            where = (_of(holding), s.time == time, s.nonce.in_(part))
+            where = (_in(_s, holding), _s.time == time, _s.nonce.in_(part))
             self._do(update(split_shares).where(*where).values(verdict=UNDECIDED))
+        self._changed(holding, _p.time == time)
 
-    def valid_numbers(self, holding: Holding, time: Instant) -> Iterator[tuple[str, int]]:
-        """Yield nonce and number of a period's valid shares, by nonce."""
-        s = split_shares.c
-        query = select(s.nonce, s.number).where(_of(holding), s.time == time, s.verdict == VALID).order_by(s.nonce)
-        yield from ((row[0], row[1]) for row in self._do(query, execution_options={"yield_per": FETCH}))
+    def verdicts(self, holding: Holding, time: Instant) -> Iterator[tuple[str, str, int, int]]:
+        """Yield owner, nonce, verdict and number of a period's shares, by nonce."""
+        query = select(_s.owner, _s.nonce, _s.verdict, _s.number).where(_in(_s, holding), _s.time == time)
+        for secret in self._secrets(holding, _p.time == time).values():
+            for owner, nonce, verdict, number in self._do(
+                query.order_by(_s.nonce), execution_options={"yield_per": FETCH}
+            ):
+                yield owner, nonce, verdict, covered_number(secret, nonce, number)
 
-    def valid_state(self, holding: Holding, time: Instant) -> tuple[int, int]:
-        """Return the count of a period's valid shares and a checksum of their numbers.
-
-        They change if a share is withdrawn or becomes valid. Numbers are uniformly random: nobody can keep them equal.
-        """
-        s = split_shares.c
-        query = select(func.count(), func.coalesce(func.sum(s.number % CHECKED), 0))
-        row = self._do(query.where(_of(holding), s.time == time, s.verdict == VALID)).one()
-        return int(row[0]), int(row[1])
-
-    def not_counted(self, holding: Holding, time: Instant) -> list[tuple[str, int]]:
-        """Return owner and verdict of a period's shares that are not valid."""
-        s = split_shares.c
-        query = select(s.owner, s.verdict).where(_of(holding), s.time == time, s.verdict != VALID).order_by(s.owner)
-        return [(row[0], row[1]) for row in self._do(query)]
+    def valid_version(self, holding: Holding, time: Instant) -> int:
+        """Return a number that changes whenever a period's share is withdrawn, becomes valid or is erased."""
+        query = select(_p.version).where(_in(_p, holding), _p.time == time, _p.secret != ERASED)
+        return int(self._do(query).scalar() or 0)
 
     def split_times(self, holding: Holding, times: Sequence[Instant]) -> set[Instant]:
         """Return those of the periods, by their first instants, of which shares are stored."""
-        s, found = split_shares.c, set[Instant]()
-        for part in chunks(times):
-            query = select(s.time).where(_of(holding), s.time.in_(part)).distinct()
-            found |= set(self._do(query).scalars())
-        return found
+        stored = exists().where(_in(_s, holding), _s.time == _p.time)
+        return {time for part in chunks(times) for time in self._secrets(holding, _p.time.in_(part), stored)}
 
-    def remove_shares(self, holding: Holding, *where: ColumnElement[bool]) -> int:
-        return int(self._do(delete(split_shares).where(_of(holding), *where)).rowcount)
+    def erase_shares(self, holding: Holding, time: Instant) -> None:
+        """Erase the shares of a period: all at once by its secret, and up to `AT_ONCE` rows."""
+        self._do(update(split_periods).where(_in(_p, holding), _p.time == time).values(secret=ERASED))
+        self._clear_period(holding, time)
 
-    def remove_period_shares(self, holding: Holding, time: Instant) -> int:
-        return self.remove_shares(holding, split_shares.c.time == time)
+    def erase_old_shares(self, holding: Holding, before: Instant) -> None:
+        """Erase the shares of periods that begin before an instant."""
+        for time in self._secrets(holding, _p.time < before):
+            self.erase_shares(holding, time)
 
-    def remove_old_shares(self, holding: Holding, before: Instant) -> int:
-        """Delete the shares of periods that begin before an instant."""
-        return self.remove_shares(holding, split_shares.c.time < before)
+    def clear_erased(self) -> None:
+        """Delete up to `AT_ONCE` rows of a period whose shares were erased."""
+        row = self._do(select(_p.holder, _p.split, _p.time).where(_p.secret == ERASED).limit(1)).first()
+        if row is not None:
+            self._clear_period(Holding(row[0], row[1]), row[2])
 
-    def withdraw_shares(self, holding: Holding, owner: str, times: Sequence[Instant]) -> int:
+    def _clear_period(self, holding: Holding, time: Instant) -> None:
+        those = (_in(_s, holding), _s.time == time)
+        end = self._do(select(_s.owner).where(*those).order_by(_s.owner).offset(AT_ONCE).limit(1)).scalar()
+        if end is not None:
+            self._do(delete(split_shares).where(*those, _s.owner < end))
+        else:
+            self._do(delete(split_shares).where(*those))
+            self._do(delete(split_periods).where(_in(_p, holding), _p.time == time))
+
+    def withdraw_shares(self, holding: Holding, owner: str, times: Iterable[Instant]) -> int:
         """Delete an owner's shares of some periods."""
-        return self.remove_shares(holding, split_shares.c.owner == owner, split_shares.c.time.in_(times))
+        where = (_in(_s, holding), _s.owner == owner, _s.time.in_(list(times)))
+        return int(self._do(delete(split_shares).where(*where)).rowcount)
 
     def empty_shares(self, holding: Holding, owner: str) -> int:
         """Delete all shares of an owner. Of a verified one an empty, invalid row stays: its verdict is for good."""
-        s = split_shares.c
-        where = (_of(holding), s.owner == owner, s.verdict != UNDECIDED, s.share != b"")
-        kept = self._do(update(split_shares).where(*where).values(share=b"", verdict=INVALID, number=0))
-        return int(kept.rowcount) + self.remove_shares(holding, s.owner == owner, s.verdict == UNDECIDED)
+        mine = (_in(_s, holding), _s.owner == owner, _s.time.in_(list(self._secrets(holding))))
+        verified = update(split_shares).where(*mine, _s.verdict != UNDECIDED, _s.share != b"")
+        kept = self._do(verified.values(share=b"", verdict=INVALID, number=0)).rowcount
+        self._changed(holding)
+        return int(kept + self._do(delete(split_shares).where(*mine, _s.verdict == UNDECIDED)).rowcount)
 
     def add_leaver(self, campaign: int, pseudonym: str) -> None:
         """Store that the helper is to withdraw the shares of a producer that has left."""
@@ -364,16 +415,40 @@ def led_by(campaign: Any) -> ColumnElement[bool]:
     return and_(split_shares.c.holder == LEADER, split_shares.c.split == campaign)
 
 
-def _of(holding: Holding) -> ColumnElement[bool]:
-    return and_(split_shares.c.holder == holding.holder, split_shares.c.split == holding.split)
+def _in(columns: Any, holding: Holding) -> ColumnElement[bool]:
+    return and_(columns.holder == holding.holder, columns.split == holding.split)
 
 
-_s = split_shares.c
+def _pad(secret: bytes, nonce: str, size: int) -> int:
+    return int.from_bytes(hashlib.shake_128(secret + nonce.encode()).digest(size), "little")
+
+
+def covered_share(secret: bytes, nonce: str, share: bytes) -> bytes:
+    """Return a share as it is stored under its period's secret, and again as it was. An empty one stays empty."""
+    size = len(share)
+    pad = _pad(secret, nonce, NUMBER_BYTES + size) >> 8 * NUMBER_BYTES
+    return (int.from_bytes(share, "little") ^ pad).to_bytes(size, "little")
+
+
+def covered_number(secret: bytes, nonce: str, number: int) -> int:
+    """Return a number of 64 bits, with its sign, as it is stored under its period's secret, and again as it was."""
+    found = (number % 2**64) ^ _pad(secret, nonce, NUMBER_BYTES)
+    return found - 2**64 if found >= 2**63 else found
+
+
+def _opened(secret: bytes, row: Any) -> HeldShare:
+    owner, nonce, share, reward, verdict, number = row
+    number = covered_number(secret, nonce, number) if verdict != UNDECIDED else 0
+    return HeldShare(owner, nonce, covered_share(secret, nonce, share), reward, verdict, number)
+
+
+NUMBER_BYTES = 8
+_s, _p = split_shares.c, split_periods.c
 _COLUMNS = (_s.owner, _s.nonce, _s.share, _s.reward, _s.verdict, _s.number)
 
 
 def _held(holding: Holding, time: Instant) -> Any:
-    return select(*_COLUMNS).where(_of(holding), _s.time == time)
+    return select(*_COLUMNS).where(_in(_s, holding), _s.time == time)
 
 
 _SCOPE = (_s.holder == bindparam("holder"), _s.split == bindparam("split"))

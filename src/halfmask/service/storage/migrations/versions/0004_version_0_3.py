@@ -86,6 +86,14 @@ def _make_split_tables() -> None:
         **MYSQL,
     )
     op.create_table(
+        "split_periods",
+        *_numbers("holder", "split", "time"),
+        *_texts(secret=64),
+        *_numbers("version"),
+        sa.PrimaryKeyConstraint("holder", "split", "time"),
+        **MYSQL,
+    )
+    op.create_table(
         "split_leavers",
         *_numbers("campaign"),
         *_texts(pseudonym=32),
