@@ -19,8 +19,9 @@ from halfmask_device.setting import law_of
 from tests.pages.studies import menu_of
 from tests.refusals import refused
 
-LEVELS = {"T": ("laplace:5@total", 0.4), "S": ("laplace:40@split", 0.6)}
-ASKED = Simulate(producers=70, days=2, budget=0, leaves=0.02, offline=0.2, loses=0.1, take=2.0, worth=1.0, seed=5)
+LEVELS = {"T": ("laplace:0.01@total", 0.4), "S": ("laplace:0.05@split", 0.6)}
+"""Little noise, so that a single home whose day was counted wrongly would show."""
+ASKED = Simulate(producers=70, days=4, budget=200_000, leaves=0.05, offline=0.3, loses=0.1, take=2.0, money=1.0, seed=2)
 
 
 def level(id: str) -> MenuSetting:
@@ -57,8 +58,10 @@ def test_every_total_is_the_truth_and_the_noise_that_its_interval_states(ran: Si
 
 def test_all_levels_are_taken_and_a_small_part_is_left_out(ran: SimulationResult) -> None:
     taken = [set(row.producers) for row in ran.rows]
-    assert all("S" in each for each in taken)
-    assert any({"T", "S", "N"} <= each for each in taken)
+    assert any("S" in each for each in taken)
+    assert any("S" not in each for each in taken)
+    assert any({"T", "N"} <= each for each in taken)
+    assert len({row.producers.get("N", 0) for row in ran.rows}) > 1  # rewards change daily, and so do choices
 
 
 def test_lies_and_a_single_running_service_are_refused() -> None:

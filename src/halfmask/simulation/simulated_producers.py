@@ -169,7 +169,7 @@ class SimulatedProducer:
         if self.joined == STAY_OUT:
             self.sharer.join(self.address, self.campaign, self.setting, consent=FREE)
         else:
-            self.sharer.change(self.campaign, self.setting)
+            self.sharer.change(self.campaign, self.setting, budget=FREE.budget)
         self.joined = self.setting
 
     def _leave(self) -> None:
