@@ -24,6 +24,8 @@ from halfmask.service.serve import initialise
 from halfmask_device.split_terms import SplitTerms
 
 DEVICES, MISSED = 2000, 14
+AT_ONCE = 400
+"""Connections to each service: a meter has one of its own, and reports that arrive together share a commit."""
 DAYS = 2 + MISSED
 """Two days reported one by one, and a fortnight that each device sends at once."""
 WIDTH = 2**20 - 1
@@ -96,7 +98,7 @@ def both(street: Street, processes: tuple[int, int], first: int, days: int) -> N
     used = [processor_seconds(each) for each in processes]
 
     def send(holder: int, address: str) -> None:
-        seen[holder] = load(address, spread(sent[holder], CONNECTIONS // 2))
+        seen[holder] = load(address, spread(sent[holder], AT_ONCE))
 
     threads = [threading.Thread(target=send, args=pair) for pair in enumerate((street.leader, street.helper))]
     for each in threads:

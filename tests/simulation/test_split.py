@@ -19,9 +19,11 @@ from halfmask_device.setting import law_of
 from tests.pages.studies import menu_of
 from tests.refusals import refused
 
-LEVELS = {"T": ("laplace:0.01@total", 0.4), "S": ("laplace:0.05@split", 0.6)}
+LEVELS = {"T": ("laplace:0.01@total", 0.4), "S": ("laplace:0.05@split", 0.25)}
 """Little noise, so that a single home whose day was counted wrongly would show."""
-ASKED = Simulate(producers=70, days=4, budget=200_000, leaves=0.05, offline=0.3, loses=0.1, take=2.0, money=1.0, seed=2)
+ASKED = Simulate(
+    producers=60, days=5, budget=200_000, leaves=0.06, offline=0.35, loses=0.1, take=2.0, worth=2.0, money=1.0, seed=2
+)
 
 
 def level(id: str) -> MenuSetting:

@@ -8,9 +8,6 @@ from halfmask.service.split.split_campaign import SplitCampaign, led_campaign
 from halfmask.service.storage.split_rows import NewShare
 from halfmask.service.storage.sql_store import Transaction
 from halfmask_device.instants import Instant
-from halfmask_device.prio3 import SumCircuit
-from halfmask_device.prio3.field64 import ELEMENT_BYTES
-from halfmask_device.prio3.linear_proof import proof_length
 
 Nonced = tuple[str, bytes]
 """A nonce and the leader's share."""
@@ -21,14 +18,12 @@ class LeaderIntake:
     """The split reports of one campaign in one transaction, in which the campaign is locked.
 
     ``id``      the split setting's id on the menu
-    ``size``    the bytes of the leader's share
     ``nonces``  those that are stored
     """
 
     tx: Transaction
     split: SplitCampaign
     id: str
-    size: int
     nonces: set[str] = field(default_factory=set)
     rows: list[NewShare] = field(default_factory=list)
 
@@ -38,9 +33,7 @@ class LeaderIntake:
         led = tx.led(campaign.key) if campaign.split_id else None
         if led is None:
             return None
-        split = led_campaign(led)
-        circuit = SumCircuit(split.terms.maximum)
-        return cls(tx, split, campaign.split_id or "", ELEMENT_BYTES * (circuit.length + proof_length(circuit)))
+        return cls(tx, led_campaign(led), campaign.split_id or "")
 
     def read(
         self,
@@ -59,7 +52,7 @@ class LeaderIntake:
         self.nonces = self.tx.standing_nonces(self.split.holding, nonces)
 
     def fits(self, value: Nonced) -> bool:
-        return len(value[1]) == self.size
+        return len(value[1]) == self.split.leader_bytes
 
     def free(self, value: Nonced) -> bool:
         """Return whether no other report has the nonce."""

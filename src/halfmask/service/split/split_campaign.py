@@ -17,7 +17,9 @@ from halfmask_device.epsilon_bound import composed_epsilon
 from halfmask_device.instants import DAY, MINUTE, Instant, parse_instant
 from halfmask_device.lattice import Lattice
 from halfmask_device.law import Law
+from halfmask_device.prio3 import SumCircuit
 from halfmask_device.prio3.field64 import ELEMENT_BYTES, MODULUS
+from halfmask_device.prio3.linear_proof import proof_length
 from halfmask_device.protocol import MOST_STEPS, SPLIT_DELTA, WIDEST_NOISE
 from halfmask_device.random_bits import Bits
 from halfmask_device.setting import DeviceSetting, law
@@ -71,6 +73,12 @@ class SplitCampaign:
     @cached_property
     def law(self) -> Law:
         return law(DeviceSetting.parse(self.terms.setting), self.lattice.unit)
+
+    @cached_property
+    def leader_bytes(self) -> int:
+        """Return the bytes of the leader's share of a report."""
+        circuit = SumCircuit(self.terms.maximum)
+        return ELEMENT_BYTES * (circuit.length + proof_length(circuit))
 
     @cached_property
     def verifier(self) -> "BatchVerifier":

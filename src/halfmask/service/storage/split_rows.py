@@ -233,6 +233,11 @@ class SplitStatements(Statements):
         query = select(_p.time, _p.secret).where(_in(_p, holding), _p.secret != ERASED, *where)
         return {row[0]: bytes.fromhex(row[1]) for row in self._do(query)}
 
+    def _secrets_of(self, holding: Holding, times: Iterable[Instant]) -> dict[Instant, bytes]:
+        """Return the secrets of some of these periods."""
+        rows = self._do(_SECRETS, {**holding._asdict(), "times": list(times)})
+        return {row[0]: bytes.fromhex(row[1]) for row in rows}
+
     def _changed(self, holding: Holding, *where: ColumnElement[bool]) -> None:
         """Note that which shares are valid may have changed."""
         self._do(update(split_periods).where(_in(_p, holding), *where).values(version=_p.version + 1))
@@ -241,7 +246,7 @@ class SplitStatements(Statements):
         if not rows:
             return
         times = sorted({row.time for row in rows})
-        secrets = self._secrets(holding, _p.time.in_(times))
+        secrets = self._secrets_of(holding, times)
         new = {time: os.urandom(32) for time in times if time not in secrets}
         self._insert(split_periods, [(*holding, time, secret.hex(), 0) for time, secret in new.items()])
         secrets |= new
@@ -258,7 +263,7 @@ class SplitStatements(Statements):
     ) -> dict[tuple[str, Instant], HeldShare]:
         """Return stored shares by owner and time, of the owners asked for by time."""
         found: dict[tuple[str, Instant], HeldShare] = {}
-        secrets = self._secrets(holding, _p.time.in_(list(asked))) if asked else {}
+        secrets = self._secrets_of(holding, asked) if asked else {}
         for time, secret in secrets.items():
             for part in chunks(sorted(asked[time])):
                 rows = self._do(_OWNED, {**holding._asdict(), "time": time, "owners": part})
@@ -275,7 +280,7 @@ class SplitStatements(Statements):
     def named_shares(self, holding: Holding, time: Instant, nonces: Sequence[str]) -> dict[str, HeldShare]:
         """Return a period's shares with these nonces, by nonce; a nonce without one is left out."""
         found = dict[str, HeldShare]()
-        for secret in self._secrets(holding, _p.time == time).values():
+        for secret in self._secrets_of(holding, [time]).values():
             for part in chunks(nonces):
                 rows = self._do(_held(holding, time).where(_s.nonce.in_(part)))
                 found |= {row[1]: _opened(secret, row) for row in rows}
@@ -284,7 +289,7 @@ class SplitStatements(Statements):
     def undecided(self, holding: Holding, time: Instant, after: str, most: int) -> list[HeldShare]:
         """Return a period's shares without a verdict in order of their owners, at most ``most`` after one."""
         query = _held(holding, time).where(_s.verdict == UNDECIDED, _s.owner > after).order_by(_s.owner).limit(most)
-        secrets = self._secrets(holding, _p.time == time).values()
+        secrets = self._secrets_of(holding, [time]).values()
         return [_opened(secret, row) for secret in secrets for row in self._do(query)]
 
     def decide(self, holding: Holding, time: Instant, verdicts: Iterable[tuple[str, int, int]]) -> None:
@@ -292,7 +297,7 @@ class SplitStatements(Statements):
         scope = {"holder_": holding.holder, "split_": holding.split, "at": time}
         rows = [
             {**scope, "named": nonce, "found": verdict, "part": covered_number(secret, nonce, number)}
-            for secret in self._secrets(holding, _p.time == time).values()
+            for secret in self._secrets_of(holding, [time]).values()
             for nonce, verdict, number in verdicts
         ]
         if rows:
@@ -309,7 +314,7 @@ class SplitStatements(Statements):
     def verdicts(self, holding: Holding, time: Instant) -> Iterator[tuple[str, str, int, int]]:
         """Yield owner, nonce, verdict and number of a period's shares, by nonce."""
         query = select(_s.owner, _s.nonce, _s.verdict, _s.number).where(_in(_s, holding), _s.time == time)
-        for secret in self._secrets(holding, _p.time == time).values():
+        for secret in self._secrets_of(holding, [time]).values():
             for owner, nonce, verdict, number in self._do(
                 query.order_by(_s.nonce), execution_options={"yield_per": FETCH}
             ):
@@ -451,6 +456,10 @@ def _held(holding: Holding, time: Instant) -> Any:
     return select(*_COLUMNS).where(_in(_s, holding), _s.time == time)
 
 
+_SECRETS = select(_p.time, _p.secret).where(
+    *(_p.holder == bindparam("holder"), _p.split == bindparam("split")),
+    *(_p.secret != ERASED, _p.time.in_(bindparam("times", expanding=True))),
+)
 _SCOPE = (_s.holder == bindparam("holder"), _s.split == bindparam("split"))
 _OWNED = select(*_COLUMNS).where(
     *_SCOPE, _s.time == bindparam("time"), _s.owner.in_(bindparam("owners", expanding=True))
