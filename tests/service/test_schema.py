@@ -65,6 +65,7 @@ def test_answers_are_as_they_are_described(world: World) -> None:
     assert plain["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
     consumer = world.consumer()
     campaign = world.campaign(consumer, least_producers=1, most_per_period=9)
+    shared = {"components": plain["components"]}
     token, path = world.join(campaign), "/v1/campaigns/{c}"
     report = {"reports": [{"time": "2026-11-16T11:00:00Z", "steps": 5, "setting": "A"}]}
     asked: list[tuple[str, str, str | None, Any]] = [
@@ -75,7 +76,15 @@ def test_answers_are_as_they_are_described(world: World) -> None:
         ("POST", "/v1/reports", token, report),
         ("GET", "/v1/me", token, None),
         ("GET", "/v1/me/ledger", token, None),
+        ("GET", "/v1/campaigns", None, None),
+        ("GET", path, None, None),
+        ("GET", f"{path}/levels", None, None),
+        ("GET", f"{path}/standing", consumer, None),
+        ("GET", f"{path}/rewards/forecast", consumer, None),
+        ("POST", "/v1/campaigns/check", consumer, CAMPAIGN),
+        ("POST", "/v1/me/code", token, None),
         ("GET", f"{path}/periods", consumer, None),
+        ("GET", "/ready", None, None),
         ("GET", f"{path}/ledger", consumer, None),
         ("POST", f"{path}/nodes", world.operator, {"name": "n"}),
     ]
@@ -83,10 +92,10 @@ def test_answers_are_as_they_are_described(world: World) -> None:
         described = plain["paths"][template][method.lower()]
         assert ("security" in described) == (who is not None)
         answer = world.send(method, template.replace("{c}", campaign), who, body)
-        schema = described["responses"][str(answer.status_code)]["content"]["application/json"]["schema"]
+        schema = described["responses"][str(answer.status_code)]["content"]["application/json"]["schema"] | shared
         assert jsonschema_rs.is_valid(schema, answer.json()), (template, answer.json())
         assert not jsonschema_rs.is_valid(schema, dict(list(answer.json().items())[1:]))
         error = world.send(method, template.replace("{c}", campaign), "x", body)
-        form = described["responses"]["default"]["content"]["application/json"]["schema"]
+        form = described["responses"]["default"]["content"]["application/json"]["schema"] | shared
         assert (error.status_code == 401) == (who is not None)
         assert error.is_success or jsonschema_rs.is_valid(form, error.json())

@@ -38,8 +38,8 @@ from halfmask.service.http.read_request import (
     token_of,
 )
 from halfmask.service.http.readiness import Readiness, alive
-from halfmask.service.http.response_schemas import answers
-from halfmask.service.http.routes import REPORTS, ROUTES, SHARES, Route
+from halfmask.service.http.routes import ROUTES, Route
+from halfmask.service.http.schemas import SCHEMAS, described
 from halfmask.service.http.sessions import Sessions
 from halfmask.service.refusal import Refusal, unauthenticated
 from halfmask.service.request import Call, Request
@@ -168,6 +168,13 @@ def create_app(
     app = Application(
         title="halfmask", version=__version__, lifespan=life, docs_url=None, redoc_url=None, redirect_slashes=False
     )
+
+    def add(name: str, method: str, path: str, endpoint: Endpoint, told: Plain) -> None:
+        app.add_api_route(
+            path, endpoint, methods=[method], operation_id=name, summary=name.replace("_", " "), openapi_extra=told,
+            response_class=Response, status_code=next(int(each) for each in told["responses"]),
+        )  # fmt: skip
+
     app.state.service, app.state.writer = service, writer
     app.metrics, app.reports, app.edge = Metrics(service, writer), _reports(service, writer), edge
     app.shares = _shares(service, writer)
@@ -177,43 +184,32 @@ def create_app(
             expose_headers=["Retry-After"], max_age=86_400,
         )  # fmt: skip
     for route in ROUTES:
-        app.add_api_route(
-            route.path,
-            _endpoint(service, writer, route),
-            methods=[route.method],
-            status_code=route.status,
-            openapi_extra=_described(route.path, route.body, route.query)
-            | {"responses": answers(route.work.__name__, route.status)}
-            | ({"security": [{"token": []}]} if route.roles else {}),
-            summary=route.work.__name__.replace("_", " "),
-            operation_id=f"{route.method.lower()}_{route.work.__name__}",
-            response_class=Response,
+        name, statuses = route.work.__name__, (route.status, 202) if route.then else (route.status,)
+        headers = ("Idempotency-Key",) if route.once else ()
+        told = described(
+            name, route.path, route.body, route.query, *headers, statuses=statuses, token=bool(route.roles)
         )
-    app.add_api_route("/v1/campaigns/{c}/stream", make_stream(service), methods=["GET"], response_class=Response)
-    for kind in KINDS:
+        add(name, route.method, route.path, _endpoint(service, writer, route), told)
+    path, period_range = "/v1/campaigns/{c}/stream", ("from", "to")
+    told = described("stream_periods", path, None, (), "Last-Event-ID", media="text/event-stream")
+    add("stream_periods", "GET", path, make_stream(service), told)
+    for kind, media in KINDS.items():
         path = f"/v1/campaigns/{{c}}/periods.{kind}"
-        app.add_api_route(path, make_table(service, kind), methods=["GET"], response_class=Response)
-    app.add_api_route("/metrics", app.metrics.endpoint, methods=["GET"], response_class=Response)
-    readiness = Readiness(service, writer)
-    app.add_api_route("/live", alive, methods=["GET"], response_class=Response)
-    app.add_api_route("/ready", readiness.endpoint, methods=["GET"], response_class=Response)
-    described = _described(PATH, REPORTS) | {"security": [{"token": []}]}
-    described["responses"] = answers("reports", 200)
-    app.add_api_route(PATH, app.reports, methods=["POST"], openapi_extra=described, response_class=Response)
-    described = _described(SHARES_PATH, SHARES)
-    app.add_api_route(
-        SHARES_PATH, app.shares, methods=["POST"], openapi_extra=described, operation_id="post_shares",
-        response_class=Response,
-    )  # fmt: skip
-    app.add_api_route(
-        SHARES_PATH, app.shares, methods=["DELETE"], openapi_extra=_described(SHARES_PATH, None),
-        operation_id="delete_shares", response_class=Response,
-    )  # fmt: skip
+        told = described(f"periods_{kind}", path, None, period_range, media=media)
+        add(f"periods_{kind}", "GET", path, make_table(service, kind), told)
+    add("metrics", "GET", "/metrics", app.metrics.endpoint, described("metrics", "", media="text/plain", token=False))
+    add("live", "GET", "/live", alive, described("live", "", token=False))
+    add("ready", "GET", "/ready", Readiness(service, writer).endpoint, described("ready", "", token=False))
+    add("send_reports", "POST", PATH, app.reports, described("send_reports", PATH, "SentReports"))
+    add("send_shares", "POST", SHARES_PATH, app.shares, described("send_shares", SHARES_PATH, "SentShares"))
+    add("withdraw_shares", "DELETE", SHARES_PATH, app.shares, described("withdraw_shares", SHARES_PATH))
     sessions = Sessions(service, writer)
-    for method, work in (("POST", sessions.begin), ("DELETE", sessions.end), ("GET", sessions.show)):
-        app.add_api_route("/session", work, methods=[method], response_class=Response)
+    told = described("begin_session", "", "SessionToken", token=False)
+    add("begin_session", "POST", "/session", sessions.begin, told)
+    add("end_session", "DELETE", "/session", sessions.end, described("end_session", "", token=False))
+    add("show_session", "GET", "/session", sessions.show, described("show_session", "", token=False))
     add_pages(app)
-    _describe_tokens(app)
+    _describe_shared_parts(app)
     _handle_errors(app)
     return app
 
@@ -341,26 +337,14 @@ def _handle_errors(app: FastAPI) -> None:
         app.add_exception_handler(kind, on_error)
 
 
-def _describe_tokens(app: Application) -> None:
-    """Describe in OpenAPI how a caller shows its token."""
+def _describe_shared_parts(app: Application) -> None:
+    """Describe in OpenAPI how a caller shows its token, and what bodies and answers look like."""
     plain = app.openapi
     scheme = {"type": "http", "scheme": "bearer", "description": "a token of an operator, consumer, producer or node"}
 
     def described() -> Plain:
         schema = plain()
-        schema.setdefault("components", {})["securitySchemes"] = {"token": scheme}
+        schema["components"] = {"schemas": SCHEMAS, "securitySchemes": {"token": scheme}}
         return schema
 
     app.openapi = described  # type: ignore[method-assign]
-
-
-def _described(path: str, body: Plain | None, query: tuple[str, ...] = ()) -> Plain:
-    """Return the OpenAPI description of a route whose request FastAPI does not parse."""
-    names = [part[1:-1] for part in path.split("/") if part.startswith("{")]
-    text = {"type": "string"}
-    parameters = [{"name": name, "in": "path", "required": True, "schema": text} for name in names]
-    parameters += [{"name": name, "in": "query", "required": False, "schema": text} for name in query]
-    described: Plain = {"parameters": parameters} if parameters else {}
-    if body is not None:
-        described["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
-    return described
