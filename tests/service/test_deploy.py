@@ -36,7 +36,7 @@ def test_the_options_are_those_of_serve(tmp_path: Path) -> None:
 
 def test_the_image_copies_what_is_there_and_compose_names_it() -> None:
     lines = (DEPLOY / "Containerfile").read_text().splitlines()
-    sources = [line.split()[1] for line in lines if line.startswith("COPY")]
+    sources = [source for line in lines if line.startswith("COPY") for source in line.split()[1:-1]]
     assert sources
     assert all((ROOT / source).exists() for source in sources)
     made = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
