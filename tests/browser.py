@@ -4,6 +4,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -34,12 +35,50 @@ def within(true: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def accessible(page: Page) -> None:
-    """Axe finds nothing wrong on a page."""
-    found = Axe().run(page).response["violations"]
-    told = [f"{each['id']}: {node['target']} {node['failureSummary']}" for each in found for node in each["nodes"]]
-    assert told == []
-
-
 LOOKS = [(width, scheme) for width in (390, 1280) for scheme in ("light", "dark")]
 """Widths and colour schemes in which pages are tested."""
+
+
+def looking(width: int, scheme: str) -> dict[str, Any]:
+    """Options of a browser's page for a look. Axe is a script of its own, which the pages' policies forbid."""
+    return {"viewport": {"width": width, "height": 844}, "color_scheme": scheme, "bypass_csp": True}
+
+
+def wrong_in(page: Page) -> list[str]:
+    """What axe finds wrong in a page as it is, as lines that name rule and element."""
+    found: Any = Axe().run(page).response
+    assert len(found["passes"]) > 5  # the rules have run
+    return [
+        f"{each['id']}: {node['target']} {node['failureSummary']}"
+        for each in found["violations"]
+        for node in each["nodes"]
+    ]
+
+
+def accessible(page: Page) -> None:
+    """Axe finds nothing wrong on a page, and it is not wider than its window."""
+    assert wrong_in(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+MARK_REACHABLE = """() => {
+  const usable = "a[href], button, input, select, textarea, summary, [tabindex='0']";
+  const found = [...document.querySelectorAll(usable)].filter((each) =>
+    each.checkVisibility({ visibilityProperty: true }) && !each.disabled && each.tabIndex >= 0
+    && !(each.type === "radio" && !each.checked));
+  found.forEach((each, place) => { each.dataset.reach = place; });
+  return found.map((each) => each.outerHTML.slice(0, 100));
+}"""
+
+
+def unreached(page: Page) -> list[str]:
+    """What Tab alone does not get to, of everything that a pointer can use; of radio buttons only the chosen one."""
+    usable = page.evaluate(MARK_REACHABLE)
+    assert usable
+    left = set(range(len(usable)))
+    for _ in range(5 * len(usable) + 20):  # the parts of a date are reached one by one
+        page.keyboard.press("Tab")
+        left.discard(int(page.evaluate("document.activeElement.dataset.reach ?? -1")))
+        if not left:
+            break
+    return [usable[place] for place in sorted(left)]

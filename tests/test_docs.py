@@ -4,15 +4,20 @@ import re
 import shlex
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from halfmask.commands import names
 from halfmask.commands._app import app
-from tests.browser import LOOKS, accessible, launched
+from tests.browser import LOOKS, accessible, launched, looking
+from tests.pages.served import Visit
 from tests.service.world import running, sqlite_url
 
 ROOT = Path(__file__).parent.parent
@@ -252,13 +257,36 @@ def test_the_site_is_built_with_the_python_reference(tmp_path: Path) -> None:
     assert all(f"halfmask.commands.{name}.{name}" in page for name in names())
     assert page.count("<td><code>output</code></td>") > 10  # an option of a base class
     assert 'src="http' not in page
-    with launched() as browser:
+
+
+@pytest.mark.slow  # a minute: every page in four looks
+def test_everybody_can_use_the_site(tmp_path: Path) -> None:
+    assert site(ROOT / "docs", tmp_path).returncode == 0
+    folder = tmp_path / "site"
+    pages = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("index.html"))
+    assert len(pages) > 20
+    handler = partial(QuietFiles, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, launched() as browser:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/"
         for width, scheme in LOOKS:
-            shown = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)  # type: ignore[arg-type]
-            for name in ("index.html", "protection/index.html"):
-                shown.goto((tmp_path / "site" / name).as_uri())
-                accessible(shown)
-            shown.close()
+            visit = Visit(browser, **looking(width, scheme))
+            for name in pages:
+                visit.page.goto(address + name)
+                accessible(visit.page)
+            visit.page.goto(address + "search.html?q=epsilon")
+            expect(visit.page.locator("#mkdocs-search-results article").first).to_contain_text("epsilon")
+            assert [url for url in visit.asked if not url.startswith((address, "data:"))] == []
+            assert visit.wrong == []
+            visit.page.close()
+        server.shutdown()
+
+
+class QuietFiles(SimpleHTTPRequestHandler):
+    """Files of a folder, without a line per request."""
+
+    def log_message(self, *_: object) -> None:
+        pass
 
 
 @pytest.mark.slow

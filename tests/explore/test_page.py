@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from halfmask.menus.menu import Menu
 from halfmask.pages.explore.explore_server import ExploreServer
-from tests.browser import LOOKS, PATIENCE, accessible, within
+from tests.browser import LOOKS, PATIENCE, accessible, unreached, within
 from tests.explore.conftest import Opened, opened, serving
 
 DRAWN = "#scatter[data-drawn]"
@@ -191,7 +191,7 @@ def test_everybody_can_use_it(browser: Browser, server: ExploreServer, width: in
     page = opened(context, server.address).page
     points(page)
     accessible(page)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert unreached(page) == []
     if width < 900:
         boxes = [page.locator(name).bounding_box() for name in ("#picture", "#controls", "#pinned")]
         for one, other in itertools.pairwise(boxes):
@@ -199,6 +199,17 @@ def test_everybody_can_use_it(browser: Browser, server: ExploreServer, width: in
             assert other is not None
             assert one["y"] + one["height"] <= other["y"] + 1
     context.close()
+
+
+def test_everybody_can_drop_a_file(browser: Browser) -> None:
+    with serving(None) as empty:
+        for width, scheme in LOOKS:
+            context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)  # type: ignore[arg-type]
+            found = opened(context, empty.address)
+            accessible(found.page)
+            assert unreached(found.page) == []
+            assert found.said == []
+            context.close()
 
 
 def test_a_dropped_file_goes_the_whole_way(browser: Browser, folder: Path, tmp_path: Path) -> None:

@@ -244,6 +244,31 @@ def test_the_page_speaks_in_the_campaigns_nouns(browser: Browser, service: Hoste
     expect(page.locator("#never")).to_contain_text("stations")
 
 
+def test_a_producer_names_its_group_when_it_joins(browser: Browser, service: Hosted) -> None:
+    campaign = service.campaign(groups=["north", "south's"])
+    visit = opened(browser, service, campaign)
+    page = visit.page
+    page.get_by_label("Your group").select_option("south's")
+    expect(page.locator("#command")).to_contain_text(r"--group 'south'\''s'")
+    joined(visit)
+    (sent,) = [json.loads(body) for body in visit.bodies if '"group"' in body]
+    assert sent["group"] == "south's"
+    assert page.locator("#group").is_hidden()
+    assert visit.wrong == []
+
+
+def test_a_browser_that_asks_for_german_gets_german(browser: Browser, service: Hosted) -> None:
+    menu = {"settings": [{"id": "A", "name": "light blur", "setting": "laplace:0.5"}]}
+    visit = opened(browser, service, service.campaign(menu=menu, rewards={"A": 2}), locale="de-AT")
+    page = visit.page
+    expect(page.locator("html")).to_have_attribute("lang", "de")
+    expect(page.locator("#asks")).to_contain_text("alle Haushalte")
+    expect(page.locator("#level-name")).to_have_text("Stufe A: leicht verwischt")
+    expect(page.locator("#earns")).to_have_text(re.compile(r"2,88\s€ im Monat"))
+    expect(page.locator("#exact")).to_contain_text("0,001")
+    assert visit.wrong == []
+
+
 def test_nobody_joins_over_a_connection_that_others_can_read(browser: Browser, service: Hosted, campaign: str) -> None:
     visit = Visit(browser)
     page, outside = visit.page, "http://meters.test"

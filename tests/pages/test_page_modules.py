@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from halfmask.menus.offer import NAMES, OPEN, SPLIT_NAME
 from halfmask_device.campaign_calendar import KINDS, Calendar
 from tests.browser import launched
 
@@ -96,15 +97,48 @@ def test_a_file_without_times_or_numbers_is_refused(page: Any, text: str, proble
     assert found == problem
 
 
+LANGUAGES = ("en", "de")
+GAP = re.compile(r"\{(\w+)\}")
+EVERYWHERE = {"one", "many", "day", "period"}
+"""Gaps that every sentence may use."""
+
+
+def words_of(language: str) -> dict[str, str]:
+    folder = files("halfmask").joinpath("pages", "served")
+    found: dict[str, str] = json.loads(folder.joinpath(f"{language}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def gaps(text: str) -> set[str]:
+    return set(GAP.findall(text))
+
+
 def test_a_language_has_every_word_that_pages_say_and_no_other() -> None:
     folder = files("halfmask").joinpath("pages", "served")
     sources = [each.read_text(encoding="utf-8") for each in folder.iterdir() if each.name.endswith((".js", ".html"))]
-    texts = json.loads(folder.joinpath("en.json").read_text(encoding="utf-8"))
+    texts = words_of("en")
     said = {name for source in sources for name in re.findall(r'say\("(\w+)"|data-(?:words|label)="(\w+)"', source)}
     named = {first or second for first, second in said}
     assert len(named) > 40
     assert named - texts.keys() == set()
     quoted = {name for source in sources for name in re.findall(r'"(\w+)"', source)}
-    parts = {part for source in sources for part in re.findall(r"say\(`(\w+_)\$", source)}
+    parts = {part for source in sources for part in re.findall(r"(?:say\(|texts\[)`(\w+_)\$", source)}
     left = {name for name in texts.keys() - quoted if not name.startswith(tuple(parts))}
     assert left - {"locale"} == set()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_language_says_the_same_things_with_the_same_gaps(language: str) -> None:
+    texts, english = words_of(language), words_of("en")
+    assert texts["locale"] == language
+    assert list(texts) == list(english)
+    for name, text in texts.items():
+        assert gaps(text) - EVERYWHERE == gaps(english[name]) - EVERYWHERE, name
+        assert gaps(text) <= gaps(english[name]) | EVERYWHERE, name
+    source = files("halfmask").joinpath("pages", "served", "words.js").read_text(encoding="utf-8")
+    assert json.loads(source.partition("LANGUAGES = ")[2].partition(";")[0]) == list(LANGUAGES)
+
+
+def test_every_name_of_a_level_has_its_words() -> None:
+    named = {name for names in NAMES.values() for name in names} | {OPEN, SPLIT_NAME}
+    assert {f"name_{name.replace(' ', '_')}" for name in named} <= words_of("de").keys()

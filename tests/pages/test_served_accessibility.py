@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.accessibility import SCHEMES, SIZES, wrong_in
-from tests.browser import launched
+from tests.browser import LOOKS, accessible, launched, looking, unreached, wrong_in
 from tests.pages.served import Hosted, Visit, hosted
 from tests.pages.test_choose_page import choose, joined, opened, readings
 from tests.pages.test_watch_page import filled, signed_in
@@ -30,38 +29,42 @@ def campaign(service: Hosted) -> str:
     return filled(service)
 
 
-@pytest.mark.parametrize("size", SIZES, ids=str)
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_axe_finds_nothing_and_nothing_is_wider_than_the_screen(
-    browser: Browser, service: Hosted, campaign: str, tmp_path: Path, size: tuple[int, int], scheme: str
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_axe_finds_nothing_and_the_keyboard_reaches_all(
+    browser: Browser, service: Hosted, campaign: str, tmp_path: Path, width: int, scheme: str
 ) -> None:
-    look = {"viewport": {"width": size[0], "height": size[1]}, "color_scheme": scheme, "bypass_csp": True}
+    look = looking(width, scheme)
     visit = opened(browser, service, campaign, **look)
-    pages = [visit]
-    assert wrong_in(visit.page) == []
+    accessible(visit.page)
     for details in visit.page.locator("details").all():
         details.locator("summary").click()
     choose(visit, 0)
-    assert wrong_in(visit.page) == []
+    accessible(visit.page)
+    assert unreached(visit.page) == []
     joined(visit)
     visit.page.set_input_files("#file", readings(tmp_path / "day.csv"))
     expect(visit.page.locator("#state")).to_contain_text("48 came too late")
-    assert wrong_in(visit.page) == []
+    accessible(visit.page)
+    assert unreached(visit.page) == []
     visit.page.locator("#leave").click()
-    assert wrong_in(visit.page) == []
-    watch = Visit(browser, **look)
-    watch.page.goto(f"{service.address}/watch")
-    expect(watch.page.locator("#sign-in")).to_be_visible()
-    assert wrong_in(watch.page) == []
-    pages += [watch, signed_in(browser, service, campaign, **look)]
-    page = pages[-1].page
+    accessible(visit.page)
+    signing = Visit(browser, **look)
+    signing.page.goto(f"{service.address}/watch")
+    expect(signing.page.locator("#sign-in")).to_be_visible()
+    accessible(signing.page)
+    watch = signed_in(browser, service, campaign, **look)
+    page = watch.page
     for details in page.locator("#seen details").all():
         details.locator("summary").click()
-    assert wrong_in(page) == []
+    expect(page.locator("#forecast")).not_to_be_empty()
+    accessible(page)
+    assert unreached(page) == []
     page.locator("#new").click()
-    assert wrong_in(page) == []
-    for each in pages:
-        assert each.page.evaluate("document.documentElement.scrollWidth") <= size[0]
+    accessible(page)
+    assert unreached(page) == []
+    for each in (visit, signing, watch):
+        assert each.wrong == []
+        each.page.close()
 
 
 def test_axe_would_find_a_picture_without_a_name(browser: Browser) -> None:
@@ -102,3 +105,11 @@ def test_the_keyboard_alone_chooses_joins_and_leaves(browser: Browser, service: 
     reach("#leave-yes") if not page.locator("#leave-yes").evaluate("e => e === document.activeElement") else None
     page.keyboard.press("Enter")
     expect(page.locator("#state")).to_contain_text("you have left")
+
+
+def test_what_a_keyboard_does_not_reach_is_noticed(browser: Browser) -> None:
+    page = browser.new_page()
+    page.set_content("<a href='/'>x</a><button>y</button>")
+    page.evaluate("void (onkeydown = (event) => { event.preventDefault(); document.links[0].focus(); })")
+    (missed,) = unreached(page)
+    assert missed.startswith("<button")

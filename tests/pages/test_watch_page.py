@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.browser import launched
+from tests.browser import launched, within
 from tests.pages.served import MENU, Hosted, Visit, hosted, midnight
+from tests.service.split_processes import two_services
 
 PRODUCERS = 4
 
@@ -147,6 +148,61 @@ def test_tables_can_be_downloaded_and_the_call_is_the_same(browser: Browser, ser
     page.locator("details", has=page.locator("#call")).locator("summary").click()
     expect(page.locator("#call")).to_contain_text(f"{service.address}/v1/campaigns/{campaign}/periods")
     expect(page.locator("#call")).to_contain_text("$HALFMASK_TOKEN")
+
+
+def test_groups_have_totals_of_their_own(browser: Browser, service: Hosted) -> None:
+    campaign, path = service.campaign(groups=["north", "south", "west"]), "producers"
+    for place, group in enumerate(["north"] * 3 + ["south"] * 4):
+        body = {"setting": "N", "group": group}
+        token = service.ok("POST", f"/v1/campaigns/{campaign}/{path}", None, body)["token"]
+        report(service, token, midnight(-1) + timedelta(hours=6), 1000 * (place + 1), "N")
+    day = midnight(-1).date().isoformat()
+    service.ok("POST", f"/v1/campaigns/{campaign}/periods/{day}/close", service.consumer)
+    visit = signed_in(browser, service, campaign)
+    page = visit.page
+    rows = page.locator("#groups tbody tr")
+    expect(rows).to_have_count(3)
+    expect(rows.nth(1).locator("td").first).to_have_text("22")
+    expect(rows.nth(1).locator("td").last).to_have_text("4")
+    expect(rows.nth(2)).to_contain_text("withheld")
+    total = page.locator("#periods tbody tr", has_text=day).locator("td").first
+    expect(total).to_have_text("28")
+    page.get_by_label("Totals of").select_option("north")
+    expect(total).to_have_text("6")
+    expect(page.locator("#today")).to_have_text("28 kWh")
+    assert visit.wrong == []
+
+
+def test_a_campaign_with_a_split_level_is_made_with_its_helper(browser: Browser, tmp_path: Path) -> None:
+    with two_services(tmp_path) as (leader, helper):
+        tokens = [
+            each.served.ok("POST", "/v1/consumers", each.operator, {"name": "utility"})["token"]
+            for each in (leader, helper)
+        ]
+        visit = Visit(browser)
+        page = visit.page
+        page.goto(f"{leader.address}/watch")
+        page.locator("#token").fill(tokens[0])
+        page.locator("#sign-in button").click()
+        question = {"unit": "kWh", "step": 0.1, "low": 0, "high": 60, "readings": 48, "period": "day"}
+        menu = {"settings": [{"id": "S", "setting": "laplace:60@split"}, {"id": "N", "setting": "none@total"}]}
+        offer = json.dumps(menu | {"question": question}).encode()
+        page.set_input_files("#offer", {"name": "offer.json", "mimeType": "application/json", "buffer": offer})
+        days = {name: midnight(later).date().isoformat() for name, later in (("begins", 1), ("ends", 30))}
+        for name, value in {"name": "Oak Road", "purpose": "to plan", "time_zone": "UTC", **days}.items():
+            page.locator(f"#make-{name}").fill(value)
+        expect(page.locator("#make-helper")).to_have_attribute("aria-invalid", "true")
+        page.locator("#make-helper").fill(helper.address)
+        page.locator("#make-helper_token").fill(tokens[1])
+        expect(page.locator("#make-told")).to_have_text("Everything fits.")
+        page.locator("#post").click()
+        expect(page.locator("#name")).to_have_text("Oak Road")
+        id = page.url.rpartition("=")[2]
+        within(lambda: leader.served.ok("GET", f"/v1/campaigns/{id}")["split"]["campaign"])
+        page.reload()
+        expect(page.locator("#seen")).to_be_visible()
+        assert page.locator("#unready").is_hidden()
+        assert visit.wrong == []
 
 
 def test_other_rewards_are_predicted_and_published(browser: Browser, service: Hosted) -> None:

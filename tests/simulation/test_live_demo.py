@@ -7,8 +7,7 @@ from typing import Any
 from playwright.sync_api import expect
 
 from halfmask.simulation.live_demo import LAST_LINE, PLAN, LiveState, run_live_demo
-from tests.accessibility import wrong_in
-from tests.browser import launched
+from tests.browser import launched, wrong_in
 from tests.commands.program import halfmask as program
 from tests.pages.served import Visit
 

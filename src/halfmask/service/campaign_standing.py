@@ -13,6 +13,7 @@ from halfmask.service.campaign_requests import ALWAYS, read_campaign
 from halfmask.service.level_promises import levels_of
 from halfmask.service.refusal import Refusal
 from halfmask.service.request import Call, Request, parse_json
+from halfmask.service.split.leading import check_split_offer
 from halfmask.service.storage.tables import Plain
 
 REFUSED = re.compile(r'halfmask_reports_total\{campaign="([^"]*)",status="refused",code="([^"]*)"\}')
@@ -47,8 +48,10 @@ def _refused(counted: dict[str, float], campaign: str) -> dict[str, int]:
 def check_offered(call: Call) -> Plain:
     """Check a campaign without making it: its terms, and what producers will see, or why it would be refused."""
     try:
-        terms = check_campaign(parse_json(call.request.raw))
+        sent = parse_json(call.request.raw)
+        terms = check_campaign(sent)
         call.service.floors.check(terms)
+        check_split_offer(call, sent, terms)
     except Refusal as refusal:
         return {"refused": refusal.body()["error"]}
     return {"refused": None, "terms": terms, **levels_of(Campaign(0, "", 0, terms))}

@@ -30,7 +30,10 @@ function listCampaigns(campaigns, words) {
     const item = document.createElement("li"), link = document.createElement("a");
     link.href = `/?campaign=${encodeURIComponent(each.campaign)}`;
     link.textContent = each.name;
-    item.append(link);
+    const told = document.createElement("span");
+    told.className = "quiet";
+    told.textContent = each.purpose;
+    item.append(link, told);
     list.append(item);
   }
   at("campaigns").replaceChildren(list);
@@ -49,7 +52,8 @@ async function open(words) {
     return;
   }
   const [campaign] = campaigns, promises = await ask("GET", `/v1/campaigns/${campaign.campaign}/levels`);
-  const own = words.with({ one: words.say("one"), many: words.say("many"), ...campaign.nouns, day: words.say(campaign.release === "total" ? "month_days" : "day"), period: words.say(`period_${campaign.period}`) });
+  const nouns = campaign.nouns.one === "home" ? {} : campaign.nouns; // the usual ones have words in every language
+  const own = words.with({ one: words.say("one"), many: words.say("many"), ...nouns, day: words.say(campaign.release === "total" ? "month_days" : "day"), period: words.say(`period_${campaign.period}`) });
   own.fill(document);
   at("choice").hidden = false;
   const choice = new Choice(campaign, promises, own);

@@ -7,7 +7,7 @@ import { Words } from "./words.js";
 const at = (id) => document.getElementById(id);
 const AGAIN = 250;
 const number = (value, digits = 4) => words.number(value, digits);
-let words = await Words.load();
+let words = await Words.load(["en"]);
 let levels = [];
 
 async function openChoice(id) {

@@ -5,6 +5,15 @@ import { Curve, element } from "./curve.js";
 import { example, Preview } from "./preview.js";
 
 const at = (id) => document.getElementById(id);
+/** A level does not hide a day if a guess from it is right more often than this. */
+const SURE = 0.75;
+
+/** Names of the words about what a level does for a day. */
+export function verdict(level) {
+  if (level.against === "nobody") return ["open_warning"];
+  if (!level.hides_day) return ["hides_not", "hides_not_more"];
+  return level.odds.day > SURE ? ["hides_partly", "hides_partly_more"] : ["hides", "hides_more"];
+}
 
 export class Choice {
   constructor(campaign, promises, words, root = at) {
@@ -52,7 +61,7 @@ export class Choice {
     const { level, readings, words } = this, share = level.against === "one_service";
     const day = readings.map((each) => Number(each.value)), seen = this.preview.seen(level.setting, readings);
     this.curve.draw(day, seen, this.marks(), { share, open: level.against === "nobody" });
-    this.root("level-name").textContent = [words.say("level", { id: level.id }), level.name].filter(Boolean).join(": ");
+    this.root("level-name").textContent = words.levelName(level);
     this.root("level").setAttribute("aria-valuetext", this.root("level-name").textContent);
     this.verdict(level);
     this.odds(level);
@@ -72,7 +81,7 @@ export class Choice {
   }
   verdict(level) {
     const place = this.root("hides"), { words } = this;
-    const said = level.against === "nobody" ? ["open_warning"] : level.hides_day ? ["hides", "hides_more"] : ["hides_not", "hides_not_more"];
+    const said = verdict(level);
     const more = document.createElement("small");
     more.textContent = said[1] && !(this.total && said[1] === "hides_not_more") ? words.say(said[1]) : "";
     place.replaceChildren(words.say(said[0]), more);
@@ -83,7 +92,6 @@ export class Choice {
     this.root("guesser").textContent = words.say(this.total ? "guesser_total" : "guesser", { change: `${words.number(promises.change, 6)} ${unit}` });
     const rows = ["one", "day", "month"].filter((each) => each !== "one" || level.reports.day !== 1);
     this.root("odds").tBodies[0].replaceChildren(...rows.map((each) => this.row(level, each)));
-    this.root("odds").setAttribute("aria-description", words.say("coin"));
   }
   row(level, window) {
     const row = document.createElement("tr"), head = document.createElement("th"), said = document.createElement("td"), drawn = document.createElement("td");
@@ -91,6 +99,7 @@ export class Choice {
     head.scope = "row";
     const minutes = window === "one" && this.campaign.every_minutes;
     head.textContent = minutes ? this.words.say("from_minutes", { minutes }) : this.words.say(`from_${window}`);
+    said.className = chance === null ? "" : "times";
     said.textContent = chance === null ? this.words.say("not_known") : this.words.odds(chance);
     if (chance !== null) drawn.append(bar(chance));
     row.append(head, said, drawn);
@@ -104,12 +113,13 @@ export class Choice {
       : words.say("earns_month", { amount: words.money(level.month_reward, campaign.currency) });
   }
   promise(level) {
-    const { words, campaign, promises } = this, { step, low, high } = campaign.lattice;
+    const { words, campaign, promises } = this;
     if (level.against === "nobody") return words.say("promise_exact_none", { setting: level.setting });
     const written = (epsilon) => (epsilon === null ? words.say("none_finite") : words.number(Math.ceil(epsilon * 1000) / 1000, 4));
+    const exact = Object.fromEntries(Object.entries(campaign.lattice).map(([name, text]) => [name, words.number(Number(text), 15)]));
     return words.say("promise_exact", {
-      setting: level.setting, step, low, high, unit: campaign.unit, delta: promises.delta,
-      change: `${promises.change} ${campaign.unit}`, day: written(level.epsilon.day), month: written(level.epsilon.month)
+      setting: level.setting, ...exact, unit: campaign.unit, delta: promises.delta,
+      change: `${words.number(promises.change, 6)} ${campaign.unit}`, day: written(level.epsilon.day), month: written(level.epsilon.month)
     });
   }
   what() {

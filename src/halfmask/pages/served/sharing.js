@@ -20,7 +20,7 @@ export class Sharing {
     at("grouped").hidden = !campaign.groups?.length;
     at("group").replaceChildren(...(campaign.groups ?? []).map((each) => new Option(each, each)));
     for (const each of document.querySelectorAll("[name=by]")) each.addEventListener("change", () => this.show());
-    at("agree").addEventListener("change", () => this.show());
+    for (const id of ["agree", "group"]) at(id).addEventListener("change", () => this.show());
     at("join-form").addEventListener("submit", (event) => {
       event.preventDefault();
       this.attempt(() => (at("by-page").checked ? this.join() : this.pair()), "join-told");
@@ -117,10 +117,16 @@ export class Sharing {
     at("by-page-hint").textContent = words.say(split ? "by_page_split" : "by_page_hint");
     at("page-way").hidden = !at("by-page").checked;
     at("device-way").hidden = at("by-page").checked;
-    at("command").textContent = `halfmask join ${location.origin} --campaign ${campaign.campaign} --setting ${level.id} --state mine --pair`;
+    at("command").textContent = this.command();
     at("agree-words").textContent = words.say("agree", { id: level.id, ends: words.date(Date.parse(campaign.ends), campaign.time_zone) });
     at("join-now").disabled = !at("agree").checked;
     if (member) this.showMember(member, level);
+  }
+  /** What the owner of a device types to join by the chosen level, or to change to it. */
+  command() {
+    const { campaign, choice, device } = this, quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+    const asked = device.member ? [] : [campaign.groups?.length && `--group ${quoted(at("group").value)}`, campaign.join === "invitation" && "--invitation INVITATION"];
+    return ["halfmask join", location.origin, `--campaign ${campaign.campaign} --setting ${choice.level.id}`, ...asked.filter(Boolean), "--state mine --pair"].join(" ");
   }
   showMember(member, level) {
     const { words, campaign } = this, byPage = member.by === "page", stays = !member.left;
@@ -130,7 +136,7 @@ export class Sharing {
     at("change").hidden = !byPage || !stays || level.id === member.setting || level.against === "one_service";
     at("change").textContent = words.say("change", { id: level.id });
     at("change-device").hidden = byPage || !stays || level.id === member.setting;
-    at("change-device").textContent = words.say("change_device", { command: `halfmask join ${location.origin} --campaign ${campaign.campaign} --setting ${level.id} --state mine --pair` });
+    at("change-device").textContent = words.say("change_device", { command: this.command() });
     at("leave").hidden = !stays;
     at("forget").hidden = stays && this.trouble !== "gone";
     at("budget").hidden = !byPage;
@@ -153,7 +159,7 @@ export class Sharing {
     if (!said.length) said.push(member.by === "device" ? words.say("state_device") : accepted ? waits : words.say("state_idle"));
     if (late) said.push(words.say("state_late", { count: late }));
     const others = member.sent.filter((each) => each.status === "refused" && each.code !== "closed");
-    if (others.length) said.push(words.say("state_refused", { count: others.length, code: others.at(-1).code }));
+    if (others.length) said.push(words.say("state_refused", { count: others.length, why: words.reason(others.at(-1).code) }));
     return said.join(" ");
   }
   /** The share of this month's budget that is used: each report costs its part of its level's epsilon of 30 days. */

@@ -26,6 +26,7 @@ export class Watch {
     at("sign-out").addEventListener("click", () => this.attempt(() => this.signOut()));
     at("campaigns").addEventListener("change", () => this.attempt(() => this.open(at("campaigns").value)));
     at("smoothed").addEventListener("change", () => this.show());
+    at("group").addEventListener("change", () => this.attempt(() => this.refresh()));
     at("copy").addEventListener("click", async () => {
       await navigator.clipboard.writeText(at("call").textContent);
       at("copied").textContent = "Copied.";
@@ -85,28 +86,33 @@ export class Watch {
     at("maker").hidden = !shown;
     at("seen").hidden = shown || !this.campaign;
     at("back").hidden = !this.campaign;
-    if (shown) at("maker-title").focus?.();
+    if (shown) at("maker-title").focus();
   }
   async open(id) {
     this.stream?.close();
     this.entries.clear();
     this.campaign = await ask("GET", `/v1/campaigns/${id}`);
     history.replaceState(null, "", `/watch?campaign=${id}`);
-    const { name, purpose } = this.campaign;
+    const { name, purpose, groups, split } = this.campaign;
     at("name").textContent = name;
     at("purpose").textContent = purpose;
     document.title = name;
     for (const kind of ["csv", "parquet"]) at(kind).href = `/v1/campaigns/${id}/periods.${kind}`;
     at("call").textContent = `curl -H "Authorization: Bearer $HALFMASK_TOKEN" "${location.origin}/v1/campaigns/${id}/periods"`;
+    at("of-group").hidden = at("by-group").hidden = !groups.length;
+    at("group").replaceChildren(new Option("everybody", ""), ...groups.map((each) => new Option(each, each)));
     await this.refresh();
+    at("unready").hidden = !split || Boolean(split.campaign);
+    at("unready").textContent = split?.refused ? `The second service refuses this campaign, so nobody can join: ${split.refused}` : "The second service has not agreed to this campaign yet. Nobody can join before; load this page again in a while.";
     this.make(false);
     this.draw();
     this.rewards.open();
     this.listen(id);
   }
   async refresh() {
-    const path = `/v1/campaigns/${this.campaign.campaign}`;
+    const path = `/v1/campaigns/${this.campaign.campaign}`, group = at("group").value;
     const [{ periods }, standing] = await Promise.all([ask("GET", `${path}/periods`), ask("GET", `${path}/standing`)]);
+    this.ofGroup = group ? new Map((await ask("GET", `${path}/periods?group=${encodeURIComponent(group)}`)).periods.map((each) => [each.period, each.groups?.[group]])) : null;
     for (const each of periods) this.entries.set(each.period, each);
     this.standing = standing;
     this.show();
@@ -137,22 +143,28 @@ export class Watch {
       if (this.stream.readyState === EventSource.CLOSED) setTimeout(() => this.attempt(() => this.open(id)), 5000);
     };
   }
-  get listed() {
+  get all() {
     return [...this.entries.values()].sort((a, b) => (a.period < b.period ? -1 : 1)).slice(-SHOWN);
   }
+  /** The periods that are drawn: of everybody, or of the chosen group. */
+  get listed() {
+    if (!this.ofGroup) return this.all;
+    return this.all.map((each) => ({ period: each.period, state: each.state, sum: null, withheld: each.withheld, ...this.ofGroup.get(each.period) }));
+  }
   get last() {
-    return this.listed.findLast((each) => each.sum);
+    return this.all.findLast((each) => each.sum);
   }
   show() {
     this.today();
     this.draw();
     this.table();
     this.levels();
+    this.groups();
     this.money();
     this.care();
   }
   today() {
-    const { unit, least_producers: least, live } = this.campaign, entry = this.listed.at(-1);
+    const { unit, least_producers: least, live } = this.campaign, entry = this.all.at(-1);
     const { last } = this, few = this.standing.joined < least, now = entry && entry.state !== "closed";
     const found = entry?.sum ?? last?.sum, of = entry?.sum ? entry : last;
     at("today-title").textContent = now && (entry.sum || !last) ? "Today so far" : "The last total";
@@ -178,18 +190,19 @@ export class Watch {
     }
     at("periods").tBodies[0].replaceChildren(...rows.map((row) => this.row(row)));
   }
-  row({ first, last, found, why, each }) {
+  /** A row of a table of totals, with their accuracy if wanted. */
+  row({ first, last, found, why, each }, accurate = true) {
     const made = document.createElement("tr"), head = cell("th", first === last ? last : `${first} to ${last}`);
     head.scope = "row";
     if (!found) {
       const rest = cell("td", each.state !== "closed" ? `${each.state}${why === "open" ? "" : `: ${why} so far`}` : why === "no reports" ? why : `withheld: ${why}`);
-      rest.colSpan = 4;
+      rest.colSpan = 3 + accurate;
       rest.className = "quiet";
       made.append(head, rest);
       return made;
     }
     const accuracy = found.estimate ? `± ${number((50 * (found.high - found.low)) / Math.abs(found.estimate), 2)} %` : "-";
-    made.append(head, ...[`${number(found.estimate)}${each.state === "closed" ? "" : " (open)"}`, band(found), accuracy, number(each.producers)].map((text) => cell("td", text, "number")));
+    made.append(head, ...[`${number(found.estimate)}${each.state === "closed" ? "" : " (open)"}`, band(found), ...(accurate ? [accuracy] : []), number(each.producers)].map((text) => cell("td", text, "number")));
     return made;
   }
   levels() {
@@ -207,6 +220,11 @@ export class Watch {
       row.append(head, cell("td", number(count), "number"), drawn);
       return row;
     }));
+  }
+  groups() {
+    const { last } = this, { unit, groups } = this.campaign;
+    at("groups-told").textContent = last?.groups ? `${last.period}, in ${unit}.` : "Groups are shown when a period is closed with enough producers.";
+    at("groups").tBodies[0].replaceChildren(...(last?.groups ? groups : []).map((name) => this.row({ first: name, last: name, found: last.groups[name].sum, why: last.groups[name].withheld ?? "no reports", each: last.groups[name] }, false)));
   }
   money() {
     const { currency, budget } = this.campaign, { earned, expected, by_period: by } = this.standing;

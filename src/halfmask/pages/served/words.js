@@ -1,13 +1,13 @@
 // The words of a page: one file per language, with {gaps}. `{one}`, `{many}` are the campaign's nouns.
-const LANGUAGES = ["en"];
+const LANGUAGES = ["en", "de"];
 
 export class Words {
   constructor(texts, gaps = {}) {
     Object.assign(this, { texts, gaps });
   }
-  /** The words of the browser's first language that has a file; otherwise the English ones. */
-  static async load() {
-    const language = navigator.languages.map((each) => each.slice(0, 2)).find((each) => LANGUAGES.includes(each)) ?? "en";
+  /** The words of the first language that has a file, of those that the browser asks for; otherwise the English ones. */
+  static async load(languages = navigator.languages) {
+    const language = languages.map((each) => each.slice(0, 2)).find((each) => LANGUAGES.includes(each)) ?? "en";
     document.documentElement.lang = language;
     const answer = await fetch(`/pages/${language}.json`);
     return new Words(await answer.json());
@@ -20,6 +20,15 @@ export class Words {
     if (text === undefined) throw new RangeError(`no words for ${name}`);
     const filled = { ...this.gaps, ...gaps };
     return text.replaceAll(/\{(\w+)\}/g, (_, gap) => String(filled[gap] ?? ""));
+  }
+  /** A level's name, in this language if it is one that offers are made with. */
+  levelName({ id, name }) {
+    const known = this.texts[`name_${name?.replaceAll(" ", "_")}`];
+    return [this.say("level", { id }), known ?? name].filter(Boolean).join(": ");
+  }
+  /** Why the service refused a report. */
+  reason(code) {
+    return this.texts[`refused_${code}`] ?? code;
   }
   /** Put words into all elements that name some. */
   fill(root) {
