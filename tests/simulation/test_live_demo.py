@@ -7,7 +7,7 @@ from typing import Any
 from playwright.sync_api import expect
 
 from halfmask.simulation.live_demo import LAST_LINE, PLAN, LiveState, run_live_demo
-from tests.browser import launched, wrong_in
+from tests.browser import LOOKS, accessible, launched, unreached
 from tests.commands.program import halfmask as program
 from tests.pages.served import Visit
 
@@ -29,7 +29,7 @@ def test_the_page_shows_both_sides_and_its_button_goes_on() -> None:
         ready.set()
 
     def run() -> None:
-        found.append(run_live_demo(HOMES, 1, opened, days.append, 60, lambda: bool(may_end.wait(60)) and None))
+        found.append(run_live_demo(HOMES, 1, opened, days.append, 60, lambda: bool(may_end.wait(600)) and None))
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -49,7 +49,19 @@ def test_the_page_shows_both_sides_and_its_button_goes_on() -> None:
             assert page.locator("#curve circle").count() == 30
             assert {url.startswith(address[0].removesuffix("/demo")) for url in visit.asked} == {True}
             assert visit.wrong == []
-            assert wrong_in(page) == []
+            for wide, scheme in LOOKS:
+                page.set_viewport_size({"width": wide, "height": 844})
+                page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+                accessible(page)
+            assert unreached(page) == []
+            for side, other in (("phone", "utility"), ("utility", "phone")):
+                with page.expect_popup() as opening:
+                    page.locator(f".{side} .alone").click()
+                alone = opening.value
+                expect(alone.locator(f".{side}")).to_be_visible()
+                expect(alone.locator(f".{other}")).to_be_hidden()
+                accessible(alone)
+                alone.close()
     finally:
         may_end.set()
         thread.join(60)

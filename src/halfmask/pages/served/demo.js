@@ -41,6 +41,14 @@ function show(state) {
   at("last").textContent = done ? last : "";
 }
 
+/** `?side=phone` or `?side=utility` shows one side alone, for two windows or two screens. */
+function showSide(side) {
+  const sides = [...document.querySelectorAll(".window")], alone = sides.find((each) => each.classList.contains(side));
+  if (!alone) return;
+  for (const each of sides) each.hidden = each !== alone;
+  alone.parentElement.classList.add("one");
+}
+showSide(new URLSearchParams(location.search).get("side"));
 at("on").addEventListener("click", () => {
   at("on").hidden = true;
   ask("POST", "/demo/on", { body: {} });
