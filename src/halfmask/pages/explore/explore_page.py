@@ -48,8 +48,11 @@ def asset(name: str) -> tuple[bytes, str] | None:
         raise RunError(f"{file} of {package} is missing ({error}): install halfmask again") from error
 
 
-def explore_page(explorer: Explorer) -> str:
-    """Return the page of a folder with its controls; it fetches what it draws."""
+def explore_page(explorer: Explorer, *, state: bool = False) -> str:
+    """Return the page of a folder with its controls.
+
+    It fetches what it draws, and begins so with its first line, unless its address has a ``state`` that asks for more.
+    """
     inputs, scored = explorer.inputs, explorer.inputs.samples is not None
     axes = {name: words for name, words in AXES.items() if scored or name not in ("privacy", "utility")}
     axes["noise"] = in_unit("noise", inputs.unit)
@@ -58,6 +61,7 @@ def explore_page(explorer: Explorer) -> str:
         name=inputs.name,
         kind="Explore",
         what=f"{explorer.people:,} producers, {explorer.profile.readings:,} readings",
+        fetched=[] if state else ["/api/answer?", f"/api/settings?release={explorer.default.release}"],
         wanted=explorer.default,
         unit=inputs.unit,
         protected=PROTECTED,

@@ -134,7 +134,7 @@ class Handler(BaseHTTPRequestHandler):
             if self._from_elsewhere():
                 return _refusal("this server does not answer to pages of other sites", HTTPStatus.FORBIDDEN)
             target = urlsplit(self.path)
-            query = {} if target.path == "/" else _read_query(target.query)  # that of "/" is the page's own state
+            query = {} if target.path == "/" else _read_query(target.query)
             return of(target.path, query)
         except InputError as error:
             return _refusal(_phrased(error), HTTPStatus.BAD_REQUEST)
@@ -154,9 +154,10 @@ class Handler(BaseHTTPRequestHandler):
         return other and not (followed and self.headers.get("Sec-Fetch-Mode") == "navigate")
 
     def _shown(self, path: str, query: dict[str, str]) -> Answer:
+        """Answer a GET request. The query of the page itself is its state, which it reads in the browser."""
         explorer, dropped = self.server.explorer, self.server.dropped
         if path == "/":
-            text = explore_page(explorer) if explorer else drop_page()
+            text = explore_page(explorer, state="?" in self.path) if explorer else drop_page()
             return Answer(text.encode(), "text/html; charset=utf-8")
         if path == "/api/progress" and dropped:
             return Answer(_json(dropped.progress()))

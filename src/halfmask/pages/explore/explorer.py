@@ -70,15 +70,20 @@ class Explorer:
     def warm(self) -> None:
         """Compute in advance what takes longest, so that no reader waits for it."""
         self.answer(self.default)
+        self.settings(self.default)
         every = self.all_settings(self.default.release)
         self.score(next(s for s in every.settings if not s.silent))
         every.guess(self.default.question(self.profile))
 
     def settings(self, wanted: WantedLevels) -> dict[str, Any]:
         """Return what does not change with the question: mechanisms, noise, scores, and the limit of all noise."""
-        every = self.all_settings(wanted.release)
+        return self._columns(wanted.release)
+
+    @lru_cache(maxsize=len(NAMES))  # noqa: B019 - one object lives as long as the page
+    def _columns(self, release: str) -> dict[str, Any]:
+        every = self.all_settings(release)
         names, place = np.unique(every.mechanisms, return_inverse=True)
-        limit = self.inputs.card.noise if self.inputs.card and wanted.release == READING else None
+        limit = self.inputs.card.noise if self.inputs.card and release == READING else None
         return {
             "names": names.tolist(),
             "mechanism": _packed(place),
@@ -181,8 +186,8 @@ class Explorer:
             },
             "facts": [
                 *([name, epsilon_text(value)] for name, value in epsilons.items()),
-                [f"Error of {wanted.producers:,}", percent(error)],
-                [f"Needed for {100 * wanted.within:g} %", self._needed(base, setting, wanted, asked)],
+                [f"Error, {wanted.producers:,} producers", percent(error)],
+                [f"Producers for {100 * wanted.within:g} %", self._needed(base, setting, wanted, asked)],
                 ["Best guess misses", percent(guess) if seen_alone else "not seen" if law else "–"],
             ],
             "refused": asked.refusal(setting) is not None,

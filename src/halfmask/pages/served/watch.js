@@ -192,7 +192,8 @@ export class Watch {
   }
   /** A row of a table of totals, with their accuracy if wanted. */
   row({ first, last, found, why, each }, accurate = true) {
-    const made = document.createElement("tr"), head = cell("th", first === last ? last : `${first} to ${last}`);
+    const made = document.createElement("tr"), head = cell("th", "");
+    head.append(cell("span", first), ...(first === last ? [] : [" to ", cell("span", last)]));
     head.scope = "row";
     if (!found) {
       const rest = cell("td", each.state !== "closed" ? `${each.state}${why === "open" ? "" : `: ${why} so far`}` : why === "no reports" ? why : `withheld: ${why}`);

@@ -87,7 +87,8 @@ async function ask(path, query, signal) {
   return content;
 }
 
-const floats = (text) => new Float32Array(Uint8Array.from(atob(text), (each) => each.charCodeAt(0)).buffer);
+const bytes = Uint8Array.fromBase64 ?? ((text) => Uint8Array.from(atob(text), (each) => each.charCodeAt(0)));
+const floats = (text) => new Float32Array(bytes(text).buffer);
 
 async function columns(release, signal) {
   if (!held[release]) {

@@ -1,7 +1,7 @@
 // One picture of many points: WebGL draws the points, SVG draws axes, lines and labelled marks over them.
 
 const SVG = "http://www.w3.org/2000/svg";
-const MARGIN = { left: 62, right: 14, top: 16, bottom: 46 };
+const MARGIN = { left: 74, right: 14, top: 16, bottom: 46 };
 const STRIP = 26; // pixels for values that are infinite
 const NEAR = 14; // pixels from which a point is found
 const VERTEX = `attribute vec2 at; attribute vec3 colour; uniform float size; varying vec3 shade;
