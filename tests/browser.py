@@ -4,11 +4,12 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.resources import files
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
 PATIENCE = 60_000
 """Milliseconds that any test waits for a page."""
@@ -59,6 +60,24 @@ def accessible(page: Page) -> None:
     """Axe finds nothing wrong on a page, and it is not wider than its window."""
     assert wrong_in(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def with_modules(page: Page, right: str = "", wrong: str = "") -> None:
+    """Open an empty page that can import the pages' own modules, with ``wrong`` in place of ``right`` in each."""
+    folder = files("halfmask").joinpath("pages")
+
+    def module(route: Route) -> None:
+        name = route.request.url.rpartition("/")[2]
+        text = (
+            folder.joinpath(name).read_text(encoding="utf-8").replace(right or wrong, wrong)
+            if name
+            else "<!doctype html>"
+        )
+        route.fulfill(body=text, content_type="text/javascript" if name else "text/html")
+
+    page.unroute_all()
+    page.route("http://page.test/**", module)
+    page.goto("http://page.test/")
 
 
 MARK_REACHABLE = """() => {

@@ -1,7 +1,7 @@
 """The browser's twin gives Python's reports and Python the twin's, from the same vectors, in a real browser."""
 
-import base64
 import json
+import re
 from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from halfmask_device.laws import MECHANISMS
-from tests.browser import launched
+from tests.browser import launched, with_modules
 from tests.device.vectors import EVERY, FILE, reported, vectors
 
-MODULE = files("halfmask").joinpath("pages", "device.js").read_text(encoding="utf-8")
-CHECK = """async ([module, vectors]) => {
-  const device = await import(module);
+MODULES = ("device.js", "keyed_bits.js", "lattice.js", "noise_laws.js")
+CHECK = """async (vectors) => {
+  const device = await import("/device.js");
   const bytes = (hex) => Uint8Array.from(hex.match(/../g).map((pair) => parseInt(pair, 16)));
   return vectors.map((v) => {
     const lattice = new device.Lattice(v.step, v.low, v.high);
@@ -23,8 +23,8 @@ CHECK = """async ([module, vectors]) => {
     return String(device.report(v.setting, lattice, { ...v, key, steps }));
   });
 }"""
-MAKE = """async ([module, channels]) => {
-  const device = await import(module);
+MAKE = """async (channels) => {
+  const device = await import("/device.js");
   const hex = (bytes) => [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   return channels.map(([setting, step, low, high], i) => {
     const chain = device.newChain();
@@ -41,11 +41,14 @@ MAKE = """async ([module, channels]) => {
 @pytest.fixture(scope="module")
 def page() -> Iterator[Any]:
     with launched() as browser:
-        yield browser.new_page()
+        found = browser.new_page()
+        with_modules(found)
+        yield found
 
 
-def address(module: str = MODULE) -> str:
-    return "data:text/javascript;base64," + base64.b64encode(module.encode()).decode()
+def sources() -> str:
+    folder = files("halfmask").joinpath("pages")
+    return "\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in MODULES)
 
 
 def test_the_stored_vectors_are_pythons() -> None:
@@ -60,11 +63,11 @@ def test_the_vectors_try_every_mechanism_of_the_device() -> None:
 
 def test_the_browser_gives_pythons_reports(page: Any) -> None:
     stored = json.loads(FILE.read_text(encoding="utf-8"))
-    assert page.evaluate(CHECK, [address(), stored]) == [vector["report"] for vector in stored]
+    assert page.evaluate(CHECK, stored) == [vector["report"] for vector in stored]
 
 
 def test_python_gives_the_browsers_reports(page: Any) -> None:
-    made = page.evaluate(MAKE, [address(), [list(each) for each in EVERY]])
+    made = page.evaluate(MAKE, [list(each) for each in EVERY])
     assert [str(reported(vector)) for vector in made] == [vector["report"] for vector in made]
     assert len({vector["chain"] for vector in made}) == len(made)
 
@@ -76,12 +79,14 @@ def test_a_twin_with_a_fault_is_found(page: Any) -> None:
         ("2n * n + d, 2n * d", "2n * n, 2n * d"),
         ("a * d + c * b, b * d", "a * d - c * b, b * d"),
     ):
-        assert right in MODULE
-        said = page.evaluate(CHECK, [address(MODULE.replace(right, wrong)), stored])
+        assert sources().count(right) == 1
+        with_modules(page, right, wrong)
+        said = page.evaluate(CHECK, stored)
         assert said != [vector["report"] for vector in stored]
 
 
 def test_the_twin_shares_nothing_outside_itself() -> None:
-    assert "import " not in MODULE
-    assert "Math.random" not in MODULE
-    assert "fetch(" not in MODULE
+    imported = re.findall(r'(?:import|from)\s*\(?"([^"]+)"', sources())
+    assert {name.removeprefix("./") for name in imported} < set(MODULES)
+    assert "Math.random" not in sources()
+    assert "fetch(" not in sources()

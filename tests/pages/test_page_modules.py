@@ -12,7 +12,7 @@ import pytest
 
 from halfmask.menus.offer import NAMES, OPEN, SPLIT_NAME
 from halfmask_device.campaign_calendar import KINDS, Calendar
-from tests.browser import launched
+from tests.browser import launched, with_modules
 
 ZONES = ("UTC", "Europe/Dublin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "America/Sao_Paulo")
 SUMMER = "2026-03-29 00:30:00", "2026-10-25 00:30:00", "2026-10-25 01:30:00", "2026-04-04 15:10:00"
@@ -32,20 +32,9 @@ FORMS = {
 @pytest.fixture(scope="module")
 def page() -> Iterator[Any]:
     """A page that has the modules, and nothing else."""
-    folder = files("halfmask").joinpath("pages")
     with launched() as browser:
         found = browser.new_page()
-        names = {
-            name: folder.joinpath(name).read_text(encoding="utf-8") for name in ("calendar.js", "readings_file.js")
-        }
-        found.route(
-            "http://page.test/**",
-            lambda route: route.fulfill(
-                body=names.get(route.request.url.rpartition("/")[2], "<!doctype html>"),
-                content_type="text/javascript" if route.request.url.endswith(".js") else "text/html",
-            ),
-        )
-        found.goto("http://page.test/")
+        with_modules(found)
         yield found
 
 

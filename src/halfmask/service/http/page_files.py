@@ -14,8 +14,6 @@ from starlette.responses import Response
 
 PAGES = {"/": "served/choose.html", "/watch": "served/watch.html"}
 """The pages, by path."""
-SHARED = ("page.css", "device.js", "prio3.js", "calendar.js", "curve.js", "readings_file.js")
-"""Files that other pages use too."""
 KINDS = {
     "html": "text/html; charset=utf-8",
     "css": "text/css; charset=utf-8",
@@ -41,9 +39,10 @@ GUARDED = {
 def add_pages(app: FastAPI) -> None:
     """Add the pages and the files that they load."""
     files = resources.files("halfmask.pages")
+    shared = [each.name for each in files.iterdir() if each.name.endswith((".js", ".css"))]
     served = [each.name for each in files.joinpath("served").iterdir() if each.is_file()]
     paths = (
-        PAGES | {f"/pages/{name}": f"served/{name}" for name in served} | {f"/pages/{name}": name for name in SHARED}
+        PAGES | {f"/pages/{name}": f"served/{name}" for name in served} | {f"/pages/{name}": name for name in shared}
     )
     for path, name in paths.items():
         if name.rpartition(".")[2] in KINDS:
