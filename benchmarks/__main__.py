@@ -21,6 +21,7 @@ NAMES = (
     "split_live",
     "split_services",
     "suspects",
+    "first_picture",
 )
 
 for name in sys.argv[1:] or NAMES:

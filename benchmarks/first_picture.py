@@ -1,15 +1,14 @@
-"""How long the explore page takes until its first picture, against plain pages that draw as many points, side by side.
+"""How long the explore page takes until its first picture, beside plain pages that draw as many points.
 
-    python scripts/first_picture.py FOLDER [ROUNDS]
-
-The plain pages fetch the same columns from the same server and only draw points: one by bare WebGL, and one by
-plotly's scattergl if that package is installed. The rounds alternate; milliseconds are medians. It then times a
-control's answer.
+The yardstick is a plain page with a WebGL scatter by a usual library: plotly's scattergl, if plotly is installed. The
+other plain page draws by bare WebGL, without axes, labels or anything to click: no page with a picture that can be read
+is faster. Both fetch the same columns from the same server. The rounds alternate; milliseconds are medians, from opening
+to the first drawn point. A control's answer is timed after that.
 """
 
 import importlib.util
 import statistics
-import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,9 +17,12 @@ from urllib.request import urlopen
 
 from playwright.sync_api import Browser, sync_playwright
 
+import halfmask
 from halfmask.pages.explore.explore_server import ExploreServer
 from halfmask.pages.explore.explorer import Explorer
 
+ROUNDS = 7
+USERS, DAYS = 1000, 21
 FETCH = """
 const floats = (text) => new Float32Array(Uint8Array.from(atob(text), (each) => each.charCodeAt(0)).buffer);
 const load = async (path) => (await fetch(path)).json();
@@ -52,25 +54,33 @@ window.drawn = performance.now();
 EXPLORE = "performance.getEntriesByName('halfmask-drawn')[0]?.startTime"
 
 
-def main(folder: Path, rounds: int = 7) -> None:
-    explorer = Explorer(folder)
-    with ExploreServer(explorer) as server, sync_playwright() as running:
-        Thread(target=server.serve_forever, daemon=True).start()
-        explorer.warm()
-        browser = running.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        pages = {"explore": (server.address, EXPLORE), "bare WebGL": (f"{server.address}bare", "window.drawn")}
-        if plotly():
-            pages["plotly scattergl"] = (f"{server.address}plotly", "window.drawn")
-        taken: dict[str, list[float]] = {name: [] for name in pages}
-        for _ in range(rounds):
-            for name, (address, drawn) in pages.items():
-                taken[name].append(first_picture(browser, address, drawn))
-        print(f"{len(explorer.all_settings(explorer.default.release).settings):,} points, {rounds} rounds")
-        for name, times in taken.items():
-            print(f"{name:18} {statistics.median(times):6.0f} ms")
-        print(f"a control's answer {1000 * statistics.median(answers(server.address, rounds)):6.0f} ms")
-        browser.close()
-        server.shutdown()
+def run() -> None:
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        halfmask.synth(folder / "panel.parquet", users=USERS, days=DAYS)
+        halfmask.profile(folder / "panel.parquet", folder / "panel.profile")
+        explorer = Explorer(folder)
+        with ExploreServer(explorer) as server, sync_playwright() as running:
+            Thread(target=server.serve_forever, daemon=True).start()
+            explorer.warm()
+            browser = running.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+            compare(explorer, server, browser)
+            browser.close()
+            server.shutdown()
+
+
+def compare(explorer: Explorer, server: ExploreServer, browser: Browser) -> None:
+    pages = {"explore": (server.address, EXPLORE), "bare WebGL": (f"{server.address}bare", "window.drawn")}
+    if plotly():
+        pages["plotly scattergl"] = (f"{server.address}plotly", "window.drawn")
+    taken: dict[str, list[float]] = {name: [] for name in pages}
+    for _ in range(ROUNDS):
+        for name, (address, drawn) in pages.items():
+            taken[name].append(first_picture(browser, address, drawn))
+    print(f"{len(explorer.all_settings(explorer.default.release).settings):,} points, {ROUNDS} rounds")
+    for name, times in taken.items():
+        print(f"{name:18} {statistics.median(times):6.0f} ms, {min(times):.0f} to {max(times):.0f}")
+    print(f"a control's answer {1000 * statistics.median(answers(server.address)):6.0f} ms")
 
 
 def plotly() -> Path | None:
@@ -93,16 +103,12 @@ def first_picture(browser: Browser, address: str, drawn: str) -> float:
     return float(found)
 
 
-def answers(address: str, rounds: int) -> list[float]:
+def answers(address: str) -> list[float]:
     """Return the seconds that answers take to questions that were not asked before."""
     found = []
-    for producers in range(2001, 2001 + rounds):
+    for producers in range(2001, 2001 + ROUNDS):
         started = time.perf_counter()
         with urlopen(f"{address}api/answer?producers={producers}&within=0.{producers}") as reply:
             reply.read()
         found.append(time.perf_counter() - started)
     return found
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), *map(int, sys.argv[2:3]))
