@@ -193,7 +193,24 @@ def queries(folder: Path) -> dict[str, Query]:
     down = write(folder / "down.csv", "\n".join(["meter,time,kwh", *first]))
     starred = write(folder / "star.csv", "\n".join(["meter,time,kWh", *(f"{line}*" for line in long)]))
     truth = {(m, t): SMALL[m, t] for m in METERS for t in moments}
+    house = single(METERS[0])
+    states = [f"sensor.{name},{v + shift},{t}" for t, v in house for name, shift in (("house", 0), ("hall_humidity", 45))]
+    history = write(folder / "history.csv", "\n".join(["entity_id,state,last_changed", *states]))
+    sides = [("sensor.grid", "grid_consumption", 0), ("sensor.roof", "solar_production", 3)]
+    energy = [",".join(["entity_id,type,unit", *(f"{t.isoformat()}" for t, _ in house)])]
+    energy += [",".join([name, kind, "kWh", *(str(v + shift) for _, v in house)]) for name, kind, shift in sides]
+    dashboard = write(folder / "dashboard.csv", "\n".join(energy))
     return {
+        "a humidity among sensors": (
+            str(history),
+            """select * from readings where trim(cast("entity_id" as varchar)) in ('sensor.house')""",
+            {("sensor.house", t): v for t, v in house},
+        ),
+        "production beside consumption": (
+            str(dashboard),
+            """select * from readings where trim(cast("type" as varchar)) in ('grid_consumption')""",
+            {("sensor.grid", t): v for t, v in house},
+        ),
         "a temperature beside houses": (
             str(houses),
             "select * exclude",

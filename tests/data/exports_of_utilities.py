@@ -262,3 +262,13 @@ def quotes_around_all_and_a_decimal_comma(folder: Path) -> Export:
     rows = [f'"{m}";"{t:%d.%m.%Y %H:%M}";"{number(v, ",")}";' for (m, t), v in TRUTH.items()]
     text = "\r\n".join(['"Zähler";"Datum";"Wert (kWh)";', *rows]) + "\r\n"
     return Export(write(folder / "x.csv", text, "utf-8-sig"), unit="kWh")
+
+
+@export
+def the_latest_first_by_the_end_of_an_interval(folder: Path) -> Export:
+    made = [
+        f"10306268587,34201234,{v},Active Import Interval (kW),{t + HALF_HOUR:%d-%m-%Y %H:%M}"
+        for t, v in reversed(single())
+    ]
+    text = "\n".join(["MPRN,Meter Serial Number,Read Value,Read Type,Read Date and End Time", *made])
+    return Export(write(folder / "hdf.csv", text), named("34201234"), notes="holds the ends of intervals of 30 min")

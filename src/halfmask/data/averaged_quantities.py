@@ -49,6 +49,12 @@ def state_of(unit: str | None, names: Sequence[str]) -> str | None:
     return said.pop() if len(said) == 1 else None
 
 
+def quantity_named(sensor: str) -> str | None:
+    """Return the quantity that a sensor's name shows: a state, power or energy; None if it shows none."""
+    spoken = set(words(sensor))
+    return _of_name(sensor) or next((each for each in ("power", "energy") if each in spoken), None)
+
+
 def _of_unit(unit: str) -> str | None:
     plain = unit.strip()
     return "prices" if _PRICE.fullmatch(plain) else _OF_UNIT.get(plain) or _OF_UNIT.get(plain.lower())

@@ -120,6 +120,8 @@ def _long(table: Interpretation, shape: Long) -> Panel:
         table.notes.append(f"user = {guess.choice}: {guess.evidence}")
     if not guess.sure:
         other_columns.check_user_column(table.raw, columns.user)
+    if columns.user in kinds and table.options.user is None:
+        other_columns.check_quantities(table.raw, columns.user)
     if table.options.value is None:
         other_columns.check_sorts(table.raw, kinds, user.sql, columns.value, frozenset(named))
     table.raw.keep(named)
@@ -140,6 +142,8 @@ def _wide(table: Interpretation, shape: Wide) -> Panel:
     used = frozenset(name for name in (shape.user, shape.time, unit, *names) if name is not None)
     if keys and shape.time is not None:
         other_columns.check_sorts(table.raw, kinds, users[0], None, used)
+    elif keys and table.options.user is None:
+        other_columns.check_directions(table.raw, [name for name in kinds if name not in used], None)
     table.notes.append(shape.note)
     left = [name for name in kinds if name not in used]
     if keys:

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pyarrow as pa
 
+from halfmask.data.averaged_quantities import quantity_named
 from halfmask.data.column_types import CLOCKS, NUMBERS, TIMES, WHOLE, ColumnType, is_integer, texts
 from halfmask.data.columns import HOURS, role_of, words
 from halfmask.data.source_table import SourceTable
@@ -116,12 +117,9 @@ def check_sorts(
 
     ``user`` is an expression. A column that is constant for each user, such as a tariff, does not count.
     """
-    sorts = [
-        name
-        for name, kind in found.items()
-        if name not in used and kind in WHOLE | {ColumnType.TEXT} and _is_sort(name)
-    ]
-    for name in sorts:
+    free = [name for name, kind in found.items() if name not in used and kind in WHOLE | {ColumnType.TEXT}]
+    check_directions(raw, free, value)
+    for name in filter(_is_sort, free):
         sort = f"CAST({quote(name)} AS VARCHAR)"
         pairs = raw.distinct(f"concat(CAST({user} AS VARCHAR), {literal(_BETWEEN)}, {sort})")
         kinds: dict[str, list[str]] = {}
@@ -134,10 +132,52 @@ def check_sorts(
             ways = _each(raw, name, mixed)
             raise ColumnError(
                 f"{raw.source}: a user has readings of several kinds, {', '.join(mixed[:4])}, by the column {name!r}; "
-                f"read one of them, {ways}"
-                + (f", or say `value={value!r}` where they belong together" if value else ""),
+                f"read one of them, {ways}" + _together(value),
                 kind="kinds",
             )
+
+
+_TAKEN = frozenset(("consumption", "consumed", "import", "imported", "bezug", "afname", "consommation", "consumo"))
+_GIVEN = (
+    frozenset(("generation", "production", "export", "exported", "return", "returned", "feed", "surplus"))
+    | {"einspeisung", "erzeugung", "injectie", "injection", "teruglevering", "solar"}
+)
+"""Words for energy that is taken from the grid or used, and for energy that is made or given to it."""
+
+
+def check_directions(raw: SourceTable, names: Sequence[str], value: str | None) -> None:
+    """Raise an error if a column distinguishes energy taken from energy given, be it of one user or of several."""
+    for name in names:
+        kinds = sorted(set(texts(raw.sample.column(name)))) if raw.sample.column(name).type == pa.string() else []
+        if len(kinds) <= _ENOUGH and all(any(side & set(words(each)) for each in kinds) for side in (_TAKEN, _GIVEN)):
+            raise ColumnError(
+                f"{raw.source}: readings are of several directions, {', '.join(kinds[:4])}, by the column {name!r}; "
+                f"read one of them, {_each(raw, name, kinds)}" + _together(value),
+                kind="kinds",
+            )
+
+
+def _together(value: str | None) -> str:
+    return f", or say `value={value!r}` where they belong together" if value else ""
+
+
+_NAMES = frozenset(("entity", "statistic", "sensor", "topic", "channel"))
+"""Words for a column whose names may say what a reading is of."""
+
+
+def check_quantities(raw: SourceTable, name: str) -> None:
+    """Raise an error if users are sensors whose names show different quantities, such as power and temperature."""
+    if not _NAMES & set(words(name)):
+        return
+    users = [each for each in raw.distinct(quote(name)) if each]
+    shown = {each: quantity_named(each) for each in users}
+    if len(set(shown.values())) > 1 and any(shown.values()):
+        raise ColumnError(
+            f"{raw.source}: {name!r} names sensors of several quantities, "
+            f"{', '.join(f'{each} ({what})' if what else each for each, what in list(shown.items())[:4])}; read those of "
+            f"one quantity, {_each(raw, name, users)}, or say `user={name!r}` where they belong together",
+            kind="kinds",
+        )
 
 
 def check_user_column(raw: SourceTable, name: str) -> None:

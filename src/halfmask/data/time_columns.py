@@ -194,9 +194,9 @@ _BY_ENDS = frozenset(("horodate", "interval_length"))
 def _stamped_at_its_end(table: Interpretation, day: str, clock: str) -> int:
     """Return the length in microseconds of the intervals whose ends columns of texts hold; 0 if they hold no ends.
 
-    The first time of the sample must be the end of the first interval of a day. Then the times are ends if the source
-    or the name says so, or if as many readings of the whole source are at midnight as at the end of the first interval:
-    the last of them is then the end of a whole day. The states of a register are not of an interval.
+    They are ends if the name says so. Otherwise the first time of the sample must be the end of the first interval of a
+    day, and the source must be one that gives ends, or have as many readings at midnight as at the end of the first
+    interval: the last of them is then the end of a whole day. The states of a register are not of an interval.
     """
     spoken = {*words(day), *words(clock)}
     if table.options.register or (STARTS & spoken and not ENDS & spoken):
@@ -204,13 +204,14 @@ def _stamped_at_its_end(table: Interpretation, day: str, clock: str) -> int:
     days, clocks = ([str(cell or "") for cell in table.sample(name).to_pylist()] for name in (day, clock))
     stamps = [(each, found[1]) for each, text in zip(days, clocks, strict=True) if (found := re.search(_STAMP, text))]
     minutes = [(each.partition(stamp)[0], _minutes(stamp)) for each, stamp in stamps]
-    steps = Counter(b - a for (on, a), (also, b) in pairwise(minutes) if on == also and b > a)
+    steps = Counter(abs(b - a) for (on, a), (also, b) in pairwise(minutes) if on == also and b != a)
     step = steps.most_common(1)[0][0] if steps else 0
-    if not step or minutes[0][1] != step or 24 * 60 % step:
+    if not step or 24 * 60 % step:
         return 0
-    said = _BY_ENDS & {each.casefold() for each in table.kinds} or ENDS & spoken
-    if not said and not _ends_whole_days(table, clock, step):
-        return 0
+    if not ENDS & spoken:
+        known = _BY_ENDS & {each.casefold() for each in table.kinds}
+        if minutes[0][1] != step or not (known or _ends_whole_days(table, clock, step)):
+            return 0
     table.notes.append(f"{clock} holds the ends of intervals of {step} min, each of which is taken by its start")
     return step * _MINUTE
 
