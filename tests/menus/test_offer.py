@@ -20,7 +20,6 @@ from halfmask.mechanisms.grid import grid
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, menu_json
 from halfmask.menus.menu_requirements import Demand
-from halfmask.menus.menu_scale import OUTSIDE
 from halfmask.menus.menu_table import protection_cells
 from halfmask.menus.offer import Offer, least_laplace, offer
 from halfmask.menus.offer_table import offer_notes, offer_rows, offer_warnings
@@ -166,8 +165,8 @@ def test_scores_outside_the_study_are_said_to_be_and_never_shown() -> None:
     assert outside
     assert all(0 <= value <= 1 for each in found.settings for value in (each.privacy.median, each.utility.p10))
     table = {row[0]: row for row in offer_rows(found)[1:]}
-    assert all(OUTSIDE in table[each.id] for each in outside)
-    assert not any(OUTSIDE in table[each.id] for each in found.settings if not each.outside)
+    assert all("outside" in table[each.id] for each in outside)
+    assert not any("outside" in table[each.id] for each in found.settings if not each.outside)
     with few_attacks():
         card = audit_menu(found, street().profile, seed=3, window=4)
     for each in found.settings:

@@ -386,3 +386,10 @@ def test_a_card_of_another_menu_is_refused(folder: Path) -> None:
         replace(made, settings=settings).write(folder / "menu.json")
         with refused("option.settings"):
             read_inputs(folder)
+
+
+def test_an_offers_card_is_found_under_the_menus_name_too(folder: Path) -> None:
+    (folder / "menu.json").rename(folder / "offer.json")
+    inputs = read_inputs(folder)
+    assert inputs.offer_card is not None
+    assert inputs.card is None

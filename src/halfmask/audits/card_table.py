@@ -12,6 +12,8 @@ from halfmask_device.decimals import number_text, upwards
 
 TINY = 1e-5
 """Ends of intervals below this are shown as 0."""
+OF_A_DAY = (3, 5, 7)
+"""Places of the columns about a whole day in `card_rows`."""
 TOLD_BY_REPORTS = {
     "reidentification-day": "named by a day",
     "reidentification-half": "by half",
@@ -25,7 +27,10 @@ TOLD_BY_REPORTS = {
 
 
 def card_rows(card: ReportCard) -> list[list[str]]:
-    """Return the card as a table, headings first; `card_notes` explains the columns."""
+    """Return the card as a table, headings first; `card_notes` explains the columns.
+
+    If a day has one report, columns about a day would repeat those about a reading, and are left out.
+    """
     day = card.day
     heads = ["id", "privacy", "epsilon", "of a day", "certain", "of a day", "odds", "of a day"]
     rows = [[*heads, "hidden", "noise that stays", "limit"]]
@@ -46,7 +51,7 @@ def card_rows(card: ReportCard) -> list[list[str]]:
                 share_cell(near.share if near else None),
             ]
         )
-    return rows
+    return [[cell for place, cell in enumerate(row) if day > 1 or place not in OF_A_DAY] for row in rows]
 
 
 def protected_rows(card: ReportCard, unit: str, epsilon: float | None = None) -> list[list[str]]:

@@ -268,16 +268,23 @@ def _of_card(card: "ReportCard", options: Audit) -> CommandAnswer:
     if (unit := options.protect) is not None:
         tables.append((f"Promised {card.about.units[unit]}", protected_rows(card, unit, options.epsilon)))
     change, unit_of = card.about.sensitivity.typical, f" {card.about.unit}" if card.about.unit else ""
-    promised, words = "offer" in menu_of(options.menu or "").provenance, []
+    menu, words = menu_of(options.menu or ""), []
+    day = f" (at delta 0) and in each of a day's {card.day:,} (at delta {number_text(SMALL_DELTA)})"
+    what = f"reading{day}" if card.day > 1 else f"day's {menu.settings[0].setting.release}, at delta 0"
+    if "offer" not in menu.provenance:
+        then = "halfmask report ."
+    elif menu.signed:
+        then = f"halfmask leaflet {options.menu} -o leaflet.html"
+    else:
+        then = f"halfmask offer {options.menu} --sign NAME --until DATE -o signed.json"
     for each in card.cards:
         words += [f"\n{each.id}  {brief(each.setting)}", each.sentence, *each.lines()]
     return CommandAnswer(
         card.to_json(),
         tables,
-        f"Epsilon, certain and odds bound any attacker, for a change of {number_text(change)}{unit_of} in one reading "
-        f"(at delta 0) and in each of a day's {card.day:,} (at delta {SMALL_DELTA:g}); hidden and the lower table are "
-        "what our attacks achieved.",
-        f"halfmask offer {options.menu} --sign NAME --until DATE -o signed.json" if promised else "halfmask report .",
+        f"Epsilon, certain and odds bound any attacker, for a change of {number_text(change)}{unit_of} in one {what}; "
+        "hidden and the lower table are what our attacks achieved.",
+        then,
         card_warnings(card),
         words=[*words, "", *card_notes(card)],
         most=38,

@@ -285,8 +285,10 @@ def main(options: OfferOptions, *, shown: Display = IN_SHORT) -> None:
         CommandAnswer(
             menu_json(menu),
             [("", offer_rows(menu))],
-            f"{about} {signed}".strip(),
-            f"halfmask audit {options.output} --profile {options.profile} -o card.json",
+            f"{about}{signed and f' {signed[0].upper()}{signed[1:]}.'}".strip(),
+            f"halfmask leaflet {options.output} -o leaflet.html"
+            if signed
+            else f"halfmask audit {options.output} --profile {options.profile} -o card.json",
             offer_warnings(menu),
             words=[*offer_notes(menu), *calibration_notes(menu), made.sentence()],
         )

@@ -161,6 +161,8 @@ def read_parts(folder: str | Path, spell: Speller = by_name) -> ResultsFolder:
             kind="missing",
         )
     parts = {part: read(folder / file) for part, (file, read) in FILES.items() if (folder / file).exists()}
+    if "offer_card" not in parts and _about(parts.get("card"), parts.get("offer")):
+        parts["offer_card"] = parts.pop("card")
     name, profile = _profile(folder) or (folder.resolve().name, None)
     if not (profile or "menu" in parts or (folder / "study.parquet").exists()):
         raise SourceError(f"{folder} holds no profile, study or menu: start with 'halfmask profile'", kind="empty")
@@ -194,14 +196,19 @@ def _schedule(path: Path) -> "Schedule":
 def _check_menu(of: ResultsFolder, part: str, menu: str) -> None:
     """Raise an error if a part belongs to another menu, whose ids mean other settings."""
     card, settings = getattr(of, part), getattr(of, menu)
-    if not card or not settings:
-        return
-    if [(each.id, each.setting) for each in card.cards] != [(each.id, each.setting) for each in settings.settings]:
+    if card and settings and not _about(card, settings):
         file, other = FILES[part][0], FILES[menu][0]
         raise OptionError(
-            f"{of.folder}/{file} is about other settings than {other}: recreate it with 'halfmask audit'",
+            f"{of.folder}/{file} is about other settings than {other}: recreate it with 'halfmask audit {other} -o {file}'",
             kind="settings",
         )
+
+
+def _about(card: ReportCard | None, menu: Menu | None) -> bool:
+    """Return whether a card is the audit of a menu."""
+    if card is None or menu is None:
+        return False
+    return [(each.id, each.setting) for each in card.cards] == [(each.id, each.setting) for each in menu.settings]
 
 
 def _profile(folder: Path) -> tuple[str, Profile] | None:

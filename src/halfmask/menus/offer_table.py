@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from halfmask.evaluation.aggregates import averaged, noun
-from halfmask.menus.menu import CALIBRATION, NONE_ID, OWN, Menu
-from halfmask.menus.menu_scale import OUTSIDE
+from halfmask.menus.menu import CALIBRATION, NONE_ID, OWN, Menu, MenuSetting
 from halfmask.menus.menu_table import held_epsilons, protection_cells, protection_heads
 from halfmask.menus.question import Question
 from halfmask.menus.setting_protection import NO_PROMISE
@@ -28,11 +27,18 @@ def offer_rows(menu: Menu) -> list[list[str]]:
     for each in menu.settings:
         errors = each.protection.errors if each.protection else {}
         row = [each.id, each.name, str(each.setting), *protection_cells(menu, each)]
-        row += [f"{errors.get(users, 0.0):.2%}" for users in crowds]
+        row += [_error(errors.get(users)) for users in crowds]
         row.append("-" if each.needed is None else f"{each.needed:,}")
-        row += [OUTSIDE] * 2 if each.outside else [f"{each.privacy.median:.2f}", f"{each.utility.median:.2f}"]
-        rows.append(row)
+        rows.append([*row, *_scores(each)])
     return rows
+
+
+def _error(known: float | None) -> str:
+    return "-" if known is None else f"{known:.2%}"
+
+
+def _scores(level: MenuSetting) -> list[str]:
+    return ["outside"] * 2 if level.outside else [f"{level.privacy.median:.2f}", f"{level.utility.median:.2f}"]
 
 
 def _promise_rows(menu: Menu, asked: Question) -> list[list[str]]:
@@ -53,14 +59,14 @@ def _promise_rows(menu: Menu, asked: Question) -> list[list[str]]:
     ]
     for each in menu.settings:
         held = held_epsilons(asked, each)
-        error = each.protection.errors.get(count, 0.0) if each.protection else 0.0
-        scores = [OUTSIDE] * 2 if each.outside else [f"{each.privacy.median:.2f}", f"{each.utility.median:.2f}"]
+        error = _error(each.protection.errors.get(count) if each.protection else 0.0)
+        scores = _scores(each)
         rows.append(
             [
                 each.id,
                 str(each.setting),
                 *(NO_PROMISE if epsilon is None else upwards(epsilon) for epsilon in held),
-                f"{error:.2%}",
+                error,
                 "-" if each.needed is None else f"{each.needed:,}",
                 *([SPLIT, scores[1]] if each.setting.release == SPLIT else scores),
             ]
@@ -101,6 +107,8 @@ def offer_warnings(menu: Menu) -> list[str]:
             f"totals are clipped to {bounds}: {clipped['share']:.2%} of them lie outside, and clipping changes their "
             f"sum by {clipped['bias']:+.2%}"
         )
+    if (why := menu.provenance.get(CALIBRATION, {}).get("unknown")) is not None:
+        notes.append(f"{why}; `own` writes the analyst's own figures, from the readings")
     if made:
         notes += [
             f"{each.id} needs {each.needed:,} producers for a {decider(menu)} error of {made['within']:.2%}: there are "
@@ -177,8 +185,8 @@ def calibration_notes(menu: Menu) -> list[str]:
         f"figures follow from a summary with epsilon {told['epsilon']:g} for {told['protects']}, at delta 0; each "
         "further offer of this profile is one more release"
     ]
-    if (why := told.get("unknown")) is not None:
-        return [*notes, why]
+    if "unknown" in told:
+        return notes
     count = menu.provenance["offer"]["producers"]
     ends = {id: each["errors"].get(count, each["errors"].get(str(count))) for id, each in told["intervals"].items()}
     shown = ", ".join(f"{id} {low:.2%} to {high:.2%}" for id, (low, high) in ends.items())
