@@ -1,19 +1,27 @@
 """The privacy ledger of a device: a bound on epsilon of its reports so far, over all campaigns.
 
-A report of a total counts on the day (in UTC) on which its period begins. How many readings it has is not stored, so a
-change of all its readings is bounded by a change of the total by anything within its range.
+A report counts on the campaign's day, in its time zone; of a total, on the day on which its period begins. Reports
+without a campaign count on their day in UTC. How many readings a total has is not stored, so a change of all its
+readings is bounded by a change of the total by anything within its range.
 """
 
-from collections import Counter
-from collections.abc import Iterable
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from halfmask_device.device_state import State
 from halfmask_device.epsilon_bound import composed_epsilon, epsilon_of, per_unit
 from halfmask_device.errors import OptionError
+from halfmask_device.instants import DAY, at, parse_instant
+from halfmask_device.masking import Channel
+from halfmask_device.membership import read_membership
 from halfmask_device.privacy_budget import Trust, charge_of, trust_of, window_of
+from halfmask_device.reading_times import time_zone
 from halfmask_device.setting import READING, DeviceSetting
 
+Row = tuple[int, str, int, int]
+"""Day since 1970, law, reports and revisions."""
 WINDOWS = ("day", "week", "month")
 Counts = dict[tuple[str, str], int]
 """Number of reports by setting and step."""
@@ -64,20 +72,45 @@ def read_ledger(state: State, change: str, delta: float = 1e-6, trust: Trust = "
     if not 0 < delta < 1:
         raise OptionError("delta must lie between 0 and 1, like 1e-6", kind="delta", field="delta")
     with state.memory() as memory:
-        all_rows = memory.execute("SELECT day, law, reports, revisions FROM counts ORDER BY day").fetchall()
-    rows = [row for row in all_rows if trust_of(row[1]) == trust]
+        rows = sorted(row for row in _on_campaigns_days(memory) if trust_of(row[1]) == trust)
     kinds = {kind: _entries(rows, kind, change, delta) for kind in WINDOWS}
     return Ledger(change, delta, kinds["day"], kinds["week"], kinds["month"], _entry("all", rows, change, delta))
 
 
-def _entries(rows: list[tuple[int, str, int, int]], kind: str, change: str, delta: float) -> tuple[Entry, ...]:
-    groups: dict[str, list[tuple[int, str, int, int]]] = {}
+def _on_campaigns_days(memory: sqlite3.Connection) -> Iterator[Row]:
+    """Yield the counts, which are stored by days of UTC, by the days of the campaigns that the reports were made for."""
+    members = {id: read_membership(plain).terms for id, plain in memory.execute("SELECT id, plain FROM campaigns")}
+    days: defaultdict[tuple[int, str], Counter[int]] = defaultdict(Counter)
+    for campaign, text, setting in memory.execute("SELECT campaign, time, setting FROM queue"):
+        terms, when = members[campaign], parse_instant(text)
+        if when is not None and setting in terms.menu:
+            law = Channel.of(terms.menu[setting], terms.lattice).name
+            days[when // DAY, law][_local_day(when, terms.time_zone)] += 1
+    for day, law, reports, revisions in memory.execute("SELECT day, law, reports, revisions FROM counts"):
+        left = reports
+        for local, count in sorted(days[day, law].items()):
+            if taken := min(count, left):  # the same report may be for two campaigns
+                left -= taken
+                yield local, law, taken, 0 if left else revisions
+        if left:
+            yield day, law, left, revisions
+
+
+def _local_day(when: int, zone: str) -> int:
+    try:
+        return at(when).astimezone(time_zone(zone)).toordinal() - at(0).toordinal()
+    except (KeyError, ValueError):
+        return when // DAY  # this device does not have the time zone
+
+
+def _entries(rows: list[Row], kind: str, change: str, delta: float) -> tuple[Entry, ...]:
+    groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(window_of(row[0], kind), []).append(row)
     return tuple(_entry(name, group, change, delta) for name, group in groups.items())
 
 
-def _entry(name: str, rows: list[tuple[int, str, int, int]], change: str, delta: float) -> Entry:
+def _entry(name: str, rows: list[Row], change: str, delta: float) -> Entry:
     counts = _counted((law, reports) for _, law, reports, _ in rows)
     revisions = sum(row[3] for row in rows)
     one = max((epsilon_of(each, change, delta) for each in _observations(rows)), default=0.0)
@@ -93,7 +126,7 @@ def _entry(name: str, rows: list[tuple[int, str, int, int]], change: str, delta:
     )  # fmt: skip
 
 
-def _observations(rows: list[tuple[int, str, int, int]]) -> Iterable[Counts]:
+def _observations(rows: list[Row]) -> Iterable[Counts]:
     """Return for each day the largest number of reports that one reading can have had, by setting and step.
 
     That is one report per law plus all revisions of this law. Which reading was revised is not stored, so all revisions

@@ -14,7 +14,7 @@ import pytest
 from halfmask.commands.status import status
 from halfmask.errors import FileFormatError, HalfmaskError, OptionError, RunError
 from halfmask.service.operator_actions import Operator
-from halfmask_device import Budget, Producer, read_ledger
+from halfmask_device import Budget, Lattice, Producer, read_ledger
 from halfmask_device.consent import Consent
 from halfmask_device.http_client import Answer, ServiceClient, ServiceError, urllib_transport
 from halfmask_device.membership import Membership, levels
@@ -117,6 +117,16 @@ def test_a_day_reaches_the_aggregate_to_the_step_and_is_paid(world: World, tmp_p
     assert (again.reports, again.known) == (0, 12)
     assert sharer.send().outcomes == {}  # what has its receipt is not sent again
     assert total(wire, campaign, consumer) == sum(int(steps) for _, steps, _ in queue(sharer))
+
+
+def test_the_ledger_has_the_days_of_the_campaign(world: World, tmp_path: Path) -> None:
+    wire = Wire(world)
+    sharer, _, _ = joined(tmp_path / "state", wire, time_zone="America/New_York", begins="2026-11-10T00:00:00Z")
+    sharer.put(READINGS)
+    Producer("laplace:0.5", Lattice("0.001", "0", "10"), tmp_path / "state").report("2026-11-16T02:00:00Z", 1.0)
+    ledger = read_ledger(sharer.state, "1")
+    assert {each.window: each.reports for each in ledger.days} == {"2026-11-15": 5, "2026-11-16": 8}
+    assert ledger.total.reports == 13
 
 
 def test_no_reading_is_sent_queued_or_kept(world: World, tmp_path: Path) -> None:

@@ -98,9 +98,10 @@ def main(options: LedgerOptions, *, shown: Display = IN_SHORT) -> None:
             to_plain(spent),
             tables,
             f"Upper bounds on epsilon for a change of {account.change} {unit}: in every reading of the window and in "
-            f"one reading (delta {number_text(account.delta)}), and per unit of change in every reading (delta 0).",
+            f"one reading (delta {number_text(account.delta)}), and per unit of change in every reading (delta 0)."
+            + _zones(members),
             "" if kept else f"halfmask ledger --state {options.state} --budget 10",
-            [*_zones(members), *(f"budget of {each}" for each in kept)],
+            [f"budget of {each}" for each in kept],
             words=[*DEFINITIONS, *_of_totals(spent)],
         )
     )
@@ -112,10 +113,10 @@ DEFINITIONS = (
 )
 
 
-def _zones(members: Sequence[Membership]) -> list[str]:
-    """Return a note if a campaign's days are not those of the ledger."""
-    zones = sorted({member.terms.time_zone for member in members} - {"UTC"})
-    return [f"days are those of UTC; those of {', '.join(zones)} begin at another hour"] if zones else []
+def _zones(members: Sequence[Membership]) -> str:
+    """Return where the days of campaigns begin."""
+    zones = sorted({member.terms.time_zone for member in members})
+    return f" Days are the campaign's, in {' and '.join(zones)}; the budget's are those of UTC." if zones else ""
 
 
 def _of_totals(spent: Spent) -> list[str]:
