@@ -42,8 +42,10 @@ DELETE_EVERY = 10.0
 """Seconds between two looks for reports to delete."""
 KEPT = HOUR
 """How long reports are kept after their period was closed, with the clock running steadily."""
-MOST_DELETED = 1000
-"""Reports that one transaction deletes."""
+LEAST_DELETED, MOST_DELETED = 1000, 30_000
+"""Fewest and most reports that one transaction deletes, if there are so many."""
+DELETING = 0.004
+"""Seconds in which a transaction that deletes should have done its work, besides the commit."""
 
 
 def closing_groups(campaign: Campaign, spans: Sequence[Span]) -> Iterator[Sequence[Span]]:
@@ -139,37 +141,46 @@ async def close_due(service: Service, writer: Writer, now: Instant, name: str | 
     await publish_closed(service, writer, key)
 
 
-def delete_some(tx: Transaction, campaign: Campaign, period: str, most: int = MOST_DELETED) -> bool:
+def delete_some(tx: Transaction, campaign: Campaign, period: str, most: int = LEAST_DELETED) -> bool:
     """Delete some of the reports of a closed period, or the rest of what is stored of it. Return whether it is done."""
     span = campaign.span(period)
     if span is not None and not campaign.keeps and tx.clear_reports(*campaign.room(span), most):
         return False
-    if tx.forget_changes(campaign.key, period, most):
+    if tx.forget_changes(campaign.key, period, LEAST_DELETED):
         return False
     tx.remove_cells(campaign.key, period)
     return True
 
 
-async def delete_closed(service: Service, writer: Writer, before: Instant) -> int:
-    """Delete the reports of all periods that were closed before an instant, in small steps. Return how many periods.
+def _delete_step(tx: Transaction, campaign: Campaign, period: str, most: int) -> tuple[bool, int]:
+    """Delete some of a period. Return whether it is done, and how many the next step may delete."""
+    began = time.monotonic()
+    done = delete_some(tx, campaign, period, most)
+    fitting = round(most * min(2.0, DELETING / max(time.monotonic() - began, 1e-6)))
+    return done, min(max(fitting, LEAST_DELETED), MOST_DELETED)
 
-    A database that lets several write at once is cleared by its own connection, because what locks few rows there may
+
+async def delete_closed(service: Service, writer: Writer, before: Instant) -> int:
+    """Delete the reports of all periods that were closed before an instant, in steps. Return how many periods.
+
+    A step deletes as many as its time allows: each costs others the wait for a commit, however few it deletes. A
+    database that lets several write at once is cleared by its own connection, because what locks few rows there may
     take long to commit.
     """
 
-    def apart(work: Callable[[Transaction], bool]) -> bool:
+    def apart(work: Callable[[Transaction], tuple[bool, int]]) -> tuple[bool, int]:
         with service.store.transaction() as tx:
             return work(tx)
 
-    gone = 0
+    gone, most, alone = 0, LEAST_DELETED, service.store.one_writer
     for key, period in await run_in_threadpool(service.store.read, lambda tx: tx.deletable(before)):
         campaign = await run_in_threadpool(service.store.read, partial(service.campaign_of, key=key))
-        work = partial(delete_some, campaign=campaign, period=period)
         with suppress(StoreGoneError):  # somebody reads them: the next turn tries again
-            began, alone = time.monotonic(), service.store.one_writer
-            while not await (writer.submit(work, small=True) if alone else run_in_threadpool(apart, work)):
+            done = False
+            while not done:
+                began, work = time.monotonic(), partial(_delete_step, campaign=campaign, period=period, most=most)
+                done, most = await (writer.submit(work, small=True) if alone else run_in_threadpool(apart, work))
                 await asyncio.sleep(time.monotonic() - began)  # half of the time is for others
-                began = time.monotonic()
             gone += 1
     if gone:
         log.info("reports of closed periods deleted", extra={"count": gone})

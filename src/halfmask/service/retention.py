@@ -8,7 +8,7 @@ from starlette.concurrency import run_in_threadpool
 
 from halfmask.service.background_tasks import BackgroundTask, repeated
 from halfmask.service.campaign import Campaign
-from halfmask.service.closing import MOST_DELETED
+from halfmask.service.closing import LEAST_DELETED
 from halfmask.service.repeated_requests import FOR
 from halfmask.service.service import Service, Writer
 from halfmask.service.storage.report_rows import buckets_of
@@ -34,7 +34,7 @@ def forget(tx: Transaction, now: Instant) -> dict[str, int]:
 def forget_reports(tx: Transaction, campaign: Campaign) -> int:
     """Delete some reports of a past campaign. Return 0 once none was left."""
     tx.lock(campaign.key)
-    return tx.clear_reports(*buckets_of(campaign.key), MOST_DELETED)
+    return tx.clear_reports(*buckets_of(campaign.key), LEAST_DELETED)
 
 
 def forget_members(tx: Transaction, campaign: Campaign) -> int:
