@@ -1,9 +1,9 @@
 """How long the explore page takes until its first picture, beside plain pages that draw as many points.
 
-The yardstick is a plain page with a WebGL scatter by a usual library: plotly's scattergl, if plotly is installed. The
+The yardstick is a plain page with a WebGL scatter by a usual library: scattergl of plotly, if that is installed. The
 other plain page draws by bare WebGL, without axes, labels or anything to click: no page with a picture that can be read
-is faster. Both fetch the same columns from the same server. The rounds alternate; milliseconds are medians, from opening
-to the first drawn point. A control's answer is timed after that.
+is faster. Both fetch the same columns from the same server. The rounds alternate; milliseconds are medians, from the
+opening to the first drawn point. A control's answer is timed after that.
 """
 
 import importlib.util
