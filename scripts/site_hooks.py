@@ -51,7 +51,10 @@ def parameters(found: re.Match[str]) -> str:
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:  # noqa: ARG001 - as mkdocs calls it
-    """Let keyboards reach what scrolls, and mark the bar at the top as the page's banner."""
+    """Let keyboards reach what scrolls, and mark the bar at the top as the page's banner.
+
+    An empty corner of a table is not a heading. Results in notebooks scroll as tables of the site do, without a landmark.
+    """
     changes = {
         "<pre>": '<pre tabindex="0">',
         "</table>": "</table></div>",
@@ -59,4 +62,6 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:  # noqa:
     }
     for old, new in changes.items():
         output = output.replace(old, new)
+    output = re.sub(r"<th\b[^>]*>\s*</th>", "<td></td>", output)
+    output = re.sub(r'(<div class="scroll[^"]*") tabindex="0" role="region" aria-label="[^"]*"', r"\1", output)
     return re.sub(r"<table\b[^>]*>", '<div class="wide" tabindex="0"><table>', output)

@@ -58,7 +58,8 @@ def wrong_in(page: Page) -> list[str]:
 
 def accessible(page: Page) -> None:
     """Axe finds nothing wrong on a page, and it is not wider than its window."""
-    assert wrong_in(page) == []
+    found = wrong_in(page)
+    assert not found, "\n".join(found)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
