@@ -53,7 +53,7 @@ def parameters(found: re.Match[str]) -> str:
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:  # noqa: ARG001 - as mkdocs calls it
     """Let keyboards reach what scrolls, and mark the bar at the top as the page's banner.
 
-    An empty corner of a table is not a heading. Results in notebooks scroll as tables of the site do, without a landmark.
+    An empty corner of a table is not a heading. Results in notebooks scroll as all tables do, without a landmark.
     """
     changes = {
         "<pre>": '<pre tabindex="0">',
