@@ -94,6 +94,16 @@ def test_the_token_is_in_no_place_that_scripts_can_read(browser: Browser, servic
     expect(page.locator("#trouble")).to_contain_text("not a consumer's")
 
 
+def test_what_others_named_is_shown_as_text(browser: Browser, service: Hosted) -> None:
+    bad = "<img src=x onerror=alert(1)>"
+    menu = {"settings": [{"id": "A", "name": bad, "setting": "laplace:0.5"}]}
+    visit = signed_in(browser, service, service.campaign(name=bad, purpose=bad, groups=[bad], menu=menu, rewards={}))
+    assert visit.page.locator("img").count() == 0
+    expect(visit.page.locator("#name")).to_have_text(bad)
+    expect(visit.page.locator("#group option").last).to_have_text(bad)
+    assert visit.wrong == []
+
+
 def test_too_few_producers_are_counted_and_named(browser: Browser, service: Hosted) -> None:
     campaign = service.campaign(least_producers=20)
     for _ in range(2):
