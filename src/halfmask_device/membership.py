@@ -87,13 +87,13 @@ def check_group(terms: CampaignTerms, group: str | None) -> None:
 
 
 def pay_words(terms: CampaignTerms, id: str, seen: int | None = None) -> str:
-    """Return what a level earns, per report and in 30 days; empty if it earns nothing."""
+    """Return what a level earns in 30 days, if that is known, and per report; empty if it earns nothing."""
     reward, currency = (terms.offer.get("rewards") or {}).get(id), str(terms.offer.get("currency", ""))
     if not isinstance(reward, int):
         return ""
     most = month_reward(terms, id, seen)
-    month = "" if most is None else f", up to {money(most, currency)} in 30 days"
-    return f"{money(reward, currency)} a report{month}"
+    each = f"{money(reward, currency)} a report"
+    return each if most is None else f"up to {money(most, currency)} a month, {each}"
 
 
 def levels(terms: CampaignTerms) -> dict[str, list[str]]:

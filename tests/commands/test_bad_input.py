@@ -155,6 +155,8 @@ def test_policies(tmp_path: Path) -> None:
         (("simulate", "--operator", "-abc"), "if its value begins with a hyphen, write --operator=VALUE; see halfmask"),
         (("simulate", "--operator"), "see halfmask simulate --help"),
         (("reward", "fit", "--menu"), "see halfmask reward fit --help"),
+        (("campaign", "offer.json", "--begin", "2027-01-01"), "campaign needs --name, --purpose, --end ("),
+        (("join",), "join needs URL, --state ("),
         (("frobnicate", "-o"), "see halfmask --help"),
         (("demo", "-o", "source.csv"), "cannot write to source.csv: it is a file"),
         (("demo", "--folder", "source.csv/deep"), "cannot write to source.csv/deep: it is a file, or lies in one"),

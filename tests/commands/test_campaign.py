@@ -13,6 +13,7 @@ from halfmask.commands.offer import offer as offer_command
 from halfmask.errors import FileFormatError
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import OWN, Menu, none_setting, sign
+from halfmask.menus.public_summary import PublicSummary
 from halfmask.menus.question import Question
 from halfmask_device.protocol import CampaignTerms, MessageError
 from halfmask_device.signed_offer import SignedOffer
@@ -58,6 +59,15 @@ def test_the_offer_decides_what_its_promises_depend_on() -> None:
     assert "rewards" not in plain
     half_hours = campaign(offer(period="30m", readings=1), **TERMS)
     assert half_hours.plain["period"] == "half_hour"
+
+
+def test_an_interval_that_is_lost_in_the_noise_is_asked_for() -> None:
+    """Else devices would wait for as many readings as the noise says, and send no total."""
+    counts = PublicSummary(first=0, share=(1.0,), zeros=0.0, strength=1.0, a_period=86_400, epsilon=1.0)
+    with refused("option.missing", "readings"):
+        campaign(replace(offer(), public=counts), **TERMS)
+    known = replace(offer(), public=replace(counts, interval_known=True))
+    assert campaign(known, **TERMS).plain["readings_expected"] == 48
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,13 @@ def note(message: str) -> None:
         from halfmask.commands._program import phrase
 
         message = phrase(message)
-    print(without_controls(message), file=sys.stderr)
+    print_to_errors(without_controls(message))
+
+
+def print_to_errors(text: str) -> None:
+    """Print a text to standard error. A terminal gets lines that fit it; a command to copy is left whole."""
+    fits = text.startswith(" ") or not sys.stderr.isatty()
+    print(text if fits else "\n".join(wrapped(text, columns(), "  ")), file=sys.stderr)
 
 
 def without_controls(text: str) -> str:

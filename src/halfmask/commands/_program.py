@@ -7,11 +7,11 @@ import sys
 from functools import cache, reduce
 from itertools import pairwise
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, Argument, CycloptsError, MissingArgumentError
 
 from halfmask.commands import names
 from halfmask.commands._app import app
-from halfmask.commands._printing import without_controls
+from halfmask.commands._printing import print_to_errors, without_controls
 from halfmask.errors import HalfmaskError, InputError
 from halfmask.extras import naming_extras
 from halfmask_device.errors import OPTION
@@ -79,7 +79,7 @@ def main() -> None:
     except HalfmaskError as error:
         _fail(phrase(str(error), _command()), 2 if isinstance(error, InputError) else 1)
     except CycloptsError as error:
-        _fail(f"{error} ({_way_out(str(error))})", 2)
+        _fail(f"{_said(error)} ({_way_out(str(error))})", 2)
     except KeyboardInterrupt:
         _fail(INTERRUPTED, 130)
     except BrokenPipeError:
@@ -99,6 +99,22 @@ def _way_out(message: str) -> str:
     split = [option for option, value in pairwise(sys.argv[1:]) if option in words and value.startswith("-")]
     hyphen = f"if its value begins with a hyphen, write {split[0]}=VALUE; " if split else ""
     return f"{hyphen}see halfmask {f'{command} ' if command in options() else ''}--help"
+
+
+def _said(error: CycloptsError) -> str:
+    """Return what is wrong with a command line; of options that are left out, all of them."""
+    command = _command()
+    if not isinstance(error, MissingArgumentError) or error.keyword or command not in options():
+        return str(error)
+    typed = {word.partition("=")[0] for word in sys.argv}
+    of = reduce(lambda at, word: at[word], command.split(), app).assemble_argument_collection()
+    left_out = [each for each in of if each.required and each.show and not typed & set(each.names)]
+    named = [_needed(each) for each in left_out if each == error.argument or not each.field_info.is_positional]
+    return f"{command} needs {', '.join(named)}" if named else str(error)
+
+
+def _needed(argument: Argument) -> str:
+    return argument.name.strip("-").upper() if argument.field_info.is_positional else argument.name
 
 
 def _command() -> str:
@@ -121,5 +137,5 @@ def _interrupt(number: int, _: object) -> None:
 
 
 def _fail(message: str, code: int) -> None:
-    print("halfmask:", without_controls(" ".join(message.split())), file=sys.stderr)
+    print_to_errors(f"halfmask: {without_controls(' '.join(message.split()))}")
     sys.exit(code)

@@ -214,7 +214,15 @@ def _plain(options: CampaignOptions, menu: "Menu") -> dict[str, Any]:
     chosen = {name: _agreed(options, name, stated.get(name)) for name in ("unit", "step", "low", "high")}
     chosen["period"] = _agreed(options, "period", stated.get("period") or options.period or "day")
     counted = asked is not None and chosen["period"] == period and (totals or asked.readings > 1)
-    readings = asked.readings if asked and counted else None
+    known = menu.public is None or menu.public.interval_known  # else the noise of the summary chose the interval
+    readings = options.readings or (asked.readings if asked and counted and known else None)
+    if totals and readings is None:
+        raise OptionError(
+            f"the offer does not know how many readings a device has in a {chosen['period']}: name `readings`, such as "
+            "48 for half-hours of a day",
+            kind="missing",
+            field="readings",
+        )
     return {
         "name": options.name,
         "purpose": options.purpose,
@@ -227,7 +235,7 @@ def _plain(options: CampaignOptions, menu: "Menu") -> dict[str, Any]:
         "grace_minutes": options.grace,
         "menu": menu_json(menu),
         "release": menu.release,
-        "readings_expected": options.readings or readings,
+        "readings_expected": readings,
         "every_minutes": options.every,
         "least_producers": options.least_producers,
         **({"groups": list(options.group)} if options.group else {}),
@@ -339,7 +347,8 @@ def main(options: CampaignOptions) -> None:
     terms, plain = made.terms, made.plain
     period = terms.period.replace("_", " ")
     note(f"{plain['name']}: the sum of each {period} in {terms.time_zone}, from {terms.least_producers} producers on")
-    note(f"from {plain['begins']} to {plain['ends']}; {_count(terms):,} periods of a {period}")
+    first, last = (at(each).astimezone(time_zone(terms.time_zone)) for each in (terms.begins, terms.ends - 1))
+    note(f"from {first:%Y-%m-%d} to {last:%Y-%m-%d}, that day included; {_count(terms):,} times a {period}")
     note(f"purpose: {terms.purpose}")
     if terms.signature:
         note(terms.signature.words(date.today()))
