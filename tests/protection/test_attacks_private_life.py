@@ -94,6 +94,18 @@ def test_the_estimate_of_a_total_beats_the_report() -> None:
     assert learned < 0.8 * plain
 
 
+def test_a_users_other_days_and_the_places_around_help_to_name_the_peak() -> None:
+    """Where a home's peak is mostly at a time of its own, more days are named than have the largest report there."""
+    rng = np.random.default_rng(11)
+    usual = np.where(np.arange(48) == rng.integers(48, size=(120, 1)), 2.0, 1.0)
+    series = (usual[:, None] * rng.lognormal(0, 0.35, (120, 35, 48))).reshape(120, -1)
+    value = found("laplace:1.5", series)["peak"].value
+    reports = (series + rng.laplace(0, 1.5, series.shape)).reshape(-1, 48)
+    alone = np.mean(reports.argmax(axis=1) == series.reshape(-1, 48).argmax(axis=1))
+    assert value is not None
+    assert value > 2 * alone
+
+
 def test_small_noise_leaves_the_error_that_the_law_says() -> None:
     """Of totals far above the noise, the report is as good as any estimate: the median of |psi| over the total."""
     totals = np.random.default_rng(5).uniform(900, 1100, (200, 35))

@@ -14,10 +14,12 @@ The attacker orders each user's days by how empty they look. For that he learns 
     sum of log-likelihood ratios of single reports, empty to other days, by quarter of the day
     mean report; mean posterior mean of the readings; spread of the posterior means; activity of the reports
 
-    the same of the days around it, near ones count more; everybody's mean on that day, which is published
+    the same of the days around it, near ones count more; everybody's mean on that day, which is published; the share of
+    known users whose day is empty
 
-and uses this discriminant, one of the day's reports alone, or a single quantity, whichever orders days best at a
-rehearsal, learned on one half of the known users for the other. The result is the share of pairs of days, one empty and
+and uses this discriminant, one of the day's reports alone, a single quantity, or a conditional logit of which day is
+the empty one (`likely_choice`), whichever orders days best at a rehearsal, learned on one half of the known users for
+the other. The result is the share of pairs of days, one empty and
 one not, in the right order (the area under the ROC curve); a coin has 1/2, and without any report of the user
 everybody's mean may have more, since people are away at the same times. Unmasked reports give the readings, and so all
 of it.
@@ -29,6 +31,7 @@ from halfmask.arrays import BoolArray, FloatArray, IntArray
 from halfmask.protection.attacks.finding import Finding, not_applicable
 from halfmask.protection.attacks.intervals import share
 from halfmask.protection.attacks.known_users import Seen, cell_ratios, mean_of, of_others
+from halfmask.protection.attacks.likely_choice import learned_factors
 from halfmask.protection.attacks.report_days import PRESENT
 
 NAME = "presence"
@@ -39,9 +42,11 @@ BASE = 10
 """Percentile of a day's readings that is its base load."""
 FEWEST_USERS, FEWEST_DAYS = 4, 7
 QUARTERS = 4
-RIDGE = 1e-3
+RIDGE, CHOICE_RIDGES = 1e-3, (0.1, 0.001)
 OWN_FEATURES = 5
 """Quantities of a day's own reports; they come first."""
+FEATURES = 3 * OWN_FEATURES + 2
+WAYS = FEATURES + 2 + len(CHOICE_RIDGES)
 NEAR = (0.7, 3.0)
 """Distances over which other days of the user are averaged, in days (`of_others`)."""
 
@@ -81,17 +86,15 @@ def empty_days(truth: FloatArray, whole: BoolArray) -> BoolArray:
 
 def _ordered_by_attack(found: Seen, empty: BoolArray, whole: BoolArray, able: BoolArray) -> FloatArray:
     """Return for each able user the share of pairs of days that the attack orders rightly."""
-    shares = np.full(len(empty), np.nan)
+    rehearsed, found_by = np.zeros(WAYS), np.full((len(empty), WAYS), np.nan)
     for known, attacked in found.groups(able):
         halves = (known[::2], known[1::2])
-        rehearsed = [
-            [all_ordered(way, empty[other], whole[other]).sum() for way in _ways(found, empty, whole, one, other)]
-            for one, other in (halves, halves[::-1])
-        ]
-        best = int(np.argmax(np.sum(rehearsed, axis=0)))
-        way = _ways(found, empty, whole, known, attacked)[best]
-        shares[attacked] = all_ordered(way, empty[attacked], whole[attacked])
-    return shares[able]
+        for one, other in (halves, halves[::-1]):
+            ways = _ways(found, empty, whole, one, other)
+            rehearsed += [all_ordered(way, empty[other], whole[other]).sum() for way in ways]
+        ways = _ways(found, empty, whole, known, attacked)
+        found_by[attacked] = np.stack([all_ordered(way, empty[attacked], whole[attacked]) for way in ways], axis=1)
+    return np.asarray(found_by[able, int(np.argmax(rehearsed))])
 
 
 def _ways(found: Seen, empty: BoolArray, whole: BoolArray, known: IntArray, attacked: IntArray) -> list[FloatArray]:
@@ -101,6 +104,7 @@ def _ways(found: Seen, empty: BoolArray, whole: BoolArray, known: IntArray, atta
     x, y = features[0][whole[known]], label[whole[known]]
     count = x.shape[1]
     factors = [_discriminant(x, y), np.pad(_discriminant(x[:, :OWN_FEATURES], y), (0, count - OWN_FEATURES))]
+    factors += [_by_choices(features[0], empty[known], whole[known], ridge) for ridge in CHOICE_RIDGES]
     return [features[1] @ factor for factor in (*factors, *np.eye(count))]
 
 
@@ -109,6 +113,14 @@ def _discriminant(x: FloatArray, y: FloatArray) -> FloatArray:
     scale = np.sqrt((x**2).mean(axis=0)) + 1e-300
     x = x / scale
     return np.asarray(np.linalg.solve(x.T @ x + RIDGE * len(x) * np.eye(x.shape[1]), x.T @ y) / scale)
+
+
+def _by_choices(x: FloatArray, empty: BoolArray, whole: BoolArray, ridge: float) -> FloatArray:
+    """Return the factors of the quantities that tell each empty day best among the days of its user that are not."""
+    user, day = np.nonzero(empty)
+    chosen = np.eye(empty.shape[1])[day]
+    held = (whole & ~empty)[user] | (chosen > 0)
+    return learned_factors(x[user], chosen, held, np.zeros(x.shape[2]), ridge)
 
 
 def _features(found: Seen, empty: BoolArray, known: IntArray, rows: IntArray) -> FloatArray:
@@ -125,7 +137,9 @@ def _features(found: Seen, empty: BoolArray, known: IntArray, rows: IntArray) ->
     held = np.isfinite(reports).mean(axis=2) >= PRESENT
     own = (ratios, -report, -guess, -spread, -np.nan_to_num(activity(reports)))
     near = (of_others(np.where(held, each, np.nan), days) for days in NEAR for each in own)
-    features = np.stack([*own, *near, np.broadcast_to(-everybody(found), ratios.shape)], axis=2)
+    own_day = empty[rows] * np.isin(rows, known)[:, None]  # a known user does not count for itself
+    away = (empty[known].sum(axis=0) - own_day) / (len(known) - np.isin(rows, known)[:, None])
+    features = np.stack([*own, *near, np.broadcast_to(-everybody(found), ratios.shape), away], axis=2)
     mean = (features * held[:, :, None]).sum(axis=1) / np.maximum(held.sum(axis=1), 1)[:, None]
     return np.asarray(features - mean[:, None])
 
