@@ -1,8 +1,7 @@
-"""Read plain CSV by Arrow, a block of lines per thread: the quick way through a large file.
+"""Read plain CSV with Arrow: the fast reader for large files, one block of lines per thread.
 
-It reads only cells that are written like those of the first rows, and fails on all others. Then an engine reads the
-file more carefully. It also fails if a block ends within a cell that contains line breaks, because the two parts then
-have one column more than a row has.
+It raises `pa.ArrowInvalid` if a cell is not written like those of the first rows. A slower reader then takes the file.
+It also fails if a block ends inside a cell that contains line breaks.
 """
 
 import os
@@ -27,18 +26,22 @@ _NOTHING = sorted({spelled for word in ABSENT for spelled in (word, word.upper()
 
 @dataclass(frozen=True)
 class ArrowCells:
-    """A column as Arrow reads it: its type, and the function that converts it for a panel, if it needs one."""
+    """The Arrow type in which a column is read, and a function that converts it to the panel's column, if one is
+    needed.
+    """
 
     type: pa.DataType
     finish: Callable[[pa.Array], pa.Array] | None = None
 
     def read(self, column: pa.Array) -> pa.Array:
-        """Return the column of the panel."""
+        """Convert a column that Arrow has read to the panel's column."""
         return self.finish(column) if self.finish else column
 
 
 def suits(layout: Layout) -> bool:
-    """Return whether Arrow can read a file: uncompressed rows of cells, without comments or a footer."""
+    """Return whether Arrow can read a file: uncompressed, with a delimiter other than blanks, and no comments or
+    footer.
+    """
     return layout.compression == "none" and layout.delimiter != " " and not (layout.comment or layout.footer)
 
 
@@ -47,7 +50,7 @@ def batches(
 ) -> Generator[pa.RecordBatch]:
     """Yield user, time and value of all rows in order.
 
-    Raise `pa.ArrowInvalid` if a cell is not written like the first ones.
+    Raise `pa.ArrowInvalid` if a cell is not written like those of the first rows.
     """
     return side_by_side(
         (
@@ -61,7 +64,7 @@ def batches(
 
 
 def side_by_side(jobs: Iterable[Callable[[], Rows]], threads: int | None) -> Generator[Rows]:
-    """Yield the results of jobs in order; a few jobs run ahead of the caller."""
+    """Run jobs in threads and yield their results in order."""
     workers = threads or os.cpu_count() or 1
     waiting: deque[Future[Rows]] = deque()
     with ThreadPoolExecutor(workers) as pool:
@@ -117,9 +120,9 @@ def _parsed(
 
 
 def panel_batch(table: pa.Table, names: Sequence[str], cells: Sequence[ArrowCells]) -> pa.RecordBatch:
-    """Return user, time and value, converted from the columns that were read."""
+    """Convert the columns that were read to user, time and value."""
     if table.column(names[1]).null_count:
-        # A word for no value is none for no time; which of them stands there is left to who reads with care.
+        # A word for a missing value was read as null. For a time this is an error, and the slower reader says where.
         raise pa.ArrowInvalid("Could not convert: a row without a time")
     found = [each.read(table.column(name).combine_chunks()) for name, each in zip(names, cells, strict=True)]
     return pa.record_batch(found, ["user", "time", "value"])

@@ -1,7 +1,7 @@
-"""Recognise quantities whose totals mean nothing, so that they are averaged and not added up.
+"""Recognise quantities that must be averaged, because their sum has no meaning.
 
-Energy, counts and flows add up over time and users. States, such as temperatures, do not: only their mean means
-something. The unit shows which it is; if the unit is not known, the name of the column does.
+Energy, counts and flows can be summed over time and users. Temperatures and other states cannot. The unit shows which
+kind a quantity is. If the unit is not known, the column's name is used.
 """
 
 import re
@@ -37,9 +37,11 @@ _PRICE = re.compile(rf"(?:{'|'.join(sorted(MONEY))}|ct|cent|[€$£]) ?/.+", re.
 
 
 def state_of(unit: str | None, names: Sequence[str]) -> str | None:
-    """Return the state that readings measure, such as temperatures; None if they add up or nothing shows a state.
+    """Return the kind of state that readings measure, such as temperatures; None if they can be summed or it is not
+    known.
 
-    ``names`` are the columns that hold the readings. If the unit is not known, all of them must name one state.
+    ``unit``   the unit of the readings; it is used first
+    ``names``  the columns of readings; without a known unit, all names must show the same state
     """
     if unit and (found := _of_unit(unit)):
         return found
@@ -61,7 +63,9 @@ def _of_unit(unit: str) -> str | None:
 
 
 def _of_name(name: str) -> str | None:
-    """Return the state that a column's name shows, by a unit in brackets or by its last word for a state; else None."""
+    """Return the state that a column's name shows, by a unit in brackets or by its last word that names a state; else
+    None.
+    """
     for inner in re.findall(r"[\[(]([^\])]+)[\])]", name):
         if found := _of_unit(inner):
             return found

@@ -1,4 +1,4 @@
-"""Find the type of each column: by its Arrow type and, for text, by a sample."""
+"""Find the type of each column from its Arrow type. For text, look at a sample of the cells."""
 
 import re
 from enum import Enum, auto
@@ -75,7 +75,7 @@ def column_types(sample: pa.Table) -> dict[str, ColumnType]:
 
 
 def column_type(column: pa.ChunkedArray) -> ColumnType:
-    """Return the type of a column; for text it says whether most cells are times, times of day or numbers."""
+    """Return the type of a column. Text has the type of most of its cells: times, times of day or numbers."""
     t = column.type
     if pa.types.is_dictionary(t):
         t = t.value_type
@@ -96,16 +96,13 @@ def column_type(column: pa.ChunkedArray) -> ColumnType:
 
 
 def texts(column: pa.ChunkedArray) -> list[str]:
-    """Return the texts of a sample that are not missing values, without leading and trailing blanks."""
+    """Return the texts of a sample without missing values and outer blanks."""
     stripped = (text.strip() for text in column.to_pylist() if text is not None)
     return [text for text in stripped if text.lower() not in ABSENT]
 
 
 def text_type(found: list[str]) -> ColumnType:
-    """Return the type of most texts of a sample.
-
-    The few that differ do not change it: they are reported as errors later.
-    """
+    """Return the type that most texts of a sample have. Cells of another type are reported as errors later."""
     if not found:
         return ColumnType.EMPTY
     if all(map(is_compact, found)):
@@ -143,17 +140,17 @@ def is_zoned(text: str) -> bool:
 
 
 def is_clock(text: str) -> bool:
-    """Return whether a text is a time of day without a date, or a span between two of them."""
+    """Return whether a text is a time of day without a date, or a span such as 10:00-10:30."""
     return any(re.fullmatch(form, text) for form in (CLOCK, LOCAL_CLOCK, CLOCK_SPAN))
 
 
 def is_integer(text: str) -> bool:
-    """Return whether a text is a whole number without point or exponent."""
+    """Return whether a text is a whole number, written without point and exponent."""
     return bool(re.fullmatch(r"[+-]?\d+", text))
 
 
 def is_number(text: str) -> bool:
-    """Return whether a text is a number, NaN and infinities included, with a decimal point or a decimal comma."""
+    """Return whether a text is a number with a decimal point or comma; NaN and infinities count as numbers."""
     try:
         float(text)
     except ValueError:

@@ -30,11 +30,11 @@ _FIRST = (
 )
 _LAST = "end ended to until stop stopped bis ende fin jusqu hasta fine al tot til till loppuaika"
 STARTS, ENDS = frozenset(_FIRST.split()), frozenset(_LAST.split())
-"""Words for the two ends of the interval that a reading is of; its time is the first."""
+"""Words for the start and the end of a reading's interval. The start is the reading's time."""
 _ABOUT_USERS = frozenset(("class", "type", "kind", "model", "typ", "count"))
-"""Last words of columns that say something of users and do not identify them: device_class."""
+"""Last words of columns that describe users but do not identify them, such as device_class."""
 OBIS = r"\d-\d+:\d+\.\d+\.\d+"
-"""What a meter counts, by its number: 1-0:1.8.0."""
+"""An OBIS code, which says what a meter counts: 1-0:1.8.0."""
 _WORDS = {role: frozenset(words.split()) for role, words in zip(ROLES, (_USERS, _TIMES, _VALUES), strict=True)}
 _POSSIBLE: dict[str, frozenset[ColumnType]] = {
     "user": frozenset(ColumnType) - TIMES - CLOCKS - {ColumnType.BOOLEAN},
@@ -50,7 +50,7 @@ _TYPICAL: dict[str, frozenset[ColumnType]] = {
 
 @dataclass(frozen=True)
 class Columns:
-    """The names of the three columns. If ``time`` holds only the time of day, ``date`` is the column of the day."""
+    """The names of the three columns. If ``time`` holds only the time of day, ``date`` is the column of dates."""
 
     user: str
     time: str
@@ -58,7 +58,7 @@ class Columns:
     date: str | None = None
 
     def note(self) -> str:
-        """Return the choice as one line for the reader."""
+        """Return the chosen columns as one line of text."""
         time = f"{self.date} and {self.time}" if self.date else self.time
         return f"user = {self.user}, time = {time}, value = {self.value}"
 
@@ -72,14 +72,16 @@ def choose_columns(
     files: bool = False,
     no_values: Collection[str] = (),
 ) -> Columns:
-    """Return the columns of user, time and value: the named ones, and the others by name and type.
+    """Return the columns of user, time and value: those that the caller named, and the others by name and type.
 
-    A column is a candidate for a role if the last role-word in its name says so (``meter_reading`` is a value,
-    ``reading_time`` a time) and its type allows it. If some candidates have the typical type of the role, the others
-    are dropped. Exactly one must remain.
+    A column is a candidate for a role if its name fits (``meter_reading``: value; ``reading_time``: time) and its type
+    is possible for the role. In a name with several fitting words, the last one counts. Candidates of the role's
+    typical type are preferred. Exactly one candidate must remain.
 
-    Type alone decides in three cases: a table of exactly three columns whose names say nothing, the only column of
-    times, and the only column of fractions. ``no_values`` are columns that are a value only if the caller names them.
+    Type alone decides in three cases: a table of three columns whose names show nothing, the only column of times, and
+    the only column of fractions.
+
+    ``no_values``  columns that are values only if the caller names them
     """
     named = {"user": user, "time": time, "value": value}
     chosen = {role: present(kinds, name, role) for role, name in named.items() if name is not None}
@@ -116,7 +118,7 @@ def choose_columns(
 
 
 def several(role: str, found: Sequence[str], also: str = "") -> ColumnError:
-    """Return the error for a role for which there are several candidates, with the option that chooses each."""
+    """Return the error for a role with several candidates. It lists the option that chooses each."""
     more = f" and {len(found) - 6} more" if len(found) > 6 else ""
     listed = ", ".join(map(repr, found[:6])) + more
     ways = ", ".join(f"`{role}={name!r}`" for name in found[:6])
@@ -136,10 +138,7 @@ HOURS = frozenset(("hour", "hr", "hours", "stunde", "period", "settlementperiod"
 
 
 def split_time(kinds: Mapping[str, ColumnType], date: str | None, time: str | None) -> tuple[str, str] | None:
-    """Return the columns of the day and of the time of day.
-
-    None if one column holds both or no column holds a time of day.
-    """
+    """Return the columns of the date and of the time of day; None if the table does not have both."""
     if date is not None:
         day = present(kinds, date, "date")
         if time is not None:
@@ -167,7 +166,9 @@ def split_time(kinds: Mapping[str, ColumnType], date: str | None, time: str | No
 
 
 def present(kinds: Mapping[str, ColumnType], name: str, role: str) -> str:
-    """Return the column that a name means: the exact one, or else the only one that differs in upper and lower case."""
+    """Return the column of this name. A name that differs only in upper and lower case is accepted if it is the only
+    one.
+    """
     if name in kinds:
         return name
     alike = [column for column in kinds if column.casefold() == name.casefold()]
@@ -192,12 +193,15 @@ def candidates(role: str, kinds: Mapping[str, ColumnType], taken: Mapping[str, s
 
 
 def first_ends(names: Sequence[str]) -> list[str]:
-    """Return the columns of times without those of the ends of intervals, unless all are ends."""
+    """Leave out the columns that hold ends of intervals, unless all do."""
     return [name for name in names if not ENDS & set(words(name))] or list(names)
 
 
 def role_of(name: str, kind: ColumnType) -> str | None:
-    """Return the role that the last role-word in a name shows, if the column's type allows that role; else None."""
+    """Return the role that a column's name shows, if its type is possible for that role; else None.
+
+    In a name with words for several roles, the last one counts.
+    """
     if (STARTS | ENDS) & set(words(name)) and kind in TIMES | CLOCKS:
         return "time"
     if re.search(OBIS, name) and kind in NUMBERS:
@@ -214,7 +218,7 @@ def role_of(name: str, kind: ColumnType) -> str | None:
 
 
 def words(name: str) -> list[str]:
-    """Return the words of a name: ``meterId``, ``meter_id``, ``Meter ID`` and ``meterid`` all give meter, id."""
+    """Split a name into words: ``meterId``, ``meter_id``, ``Meter ID`` and ``meterid`` all give meter, id."""
     parts = re.findall(r"[^\W\d_]+", re.sub(r"([a-z]{2})([A-Z])", r"\1 \2", name))
     found = []
     for part in map(str.lower, parts):
@@ -227,7 +231,7 @@ def words(name: str) -> list[str]:
 def by_type(kinds: Mapping[str, ColumnType], chosen: Mapping[str, str]) -> dict[str, str]:
     """Return the role of each column of a three-column table: as chosen, then by type, then by elimination.
 
-    A type decides if only one free column has it: times, then fractions, then text.
+    A type decides only if exactly one free column has it. Times are tried first, then fractions, then text.
     """
     found = dict(chosen)
     by_kind = (("time", TIMES), ("value", FRACTIONS), ("user", frozenset({ColumnType.TEXT, ColumnType.OTHER})))

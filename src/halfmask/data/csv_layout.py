@@ -1,6 +1,6 @@
 """Find the layout of a table in text: delimiter, header, units, and the lines before and after the table.
 
-Cells are not converted: each stays text.
+No cell is converted.
 """
 
 import csv
@@ -20,20 +20,20 @@ _HEAD_LINES = 200
 _TAIL_BYTES = 1 << 16
 _UNPACK_BELOW = 1 << 24
 _CELL_LINES = 20
-"""A cell with more lines than this is taken for a quote that was left open."""
+"""If a cell has more lines than this, its quote is assumed to be left open."""
 _DELIMITERS = (",", ";", "\t", "|")
 Lines = list[tuple[int, list[str]]]
-"""Rows of a head of a file, each with the number of its line from 0."""
+"""The first rows of a file, each with its line number, counted from 0."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How a text is cut into cells.
+    """How a text file is split into cells.
 
-    ``skip``       the number of lines before the header, or before the first reading if ``header`` is False
-    ``skip_rows``  the number of rows that these lines make: a row's cells may contain line breaks
-    ``footer``     the number of lines after the table that have fewer cells
-    ``units``      the units in a row under the header
+    ``skip``       number of lines before the header (before the first reading if there is no header)
+    ``skip_rows``  number of rows in these lines; a row can span several lines
+    ``footer``     number of lines with fewer cells after the table
+    ``units``      units from a row under the header
     """
 
     delimiter: str
@@ -55,20 +55,20 @@ class Layout:
         return not (self.skip or self.comment or self.footer or self.units)
 
     def notes(self) -> list[str]:
-        """Return notes on the lines before, after and within the table that are left out."""
+        """Return notes on lines that are left out."""
         said = [f"{self.before} lines before the table are left out"] if self.before else []
         said += ["a row of units under the header is left out"] if self.units else []
         return said + ([f"{self.footer} lines after the table are left out"] if self.footer else [])
 
 
 Layouts = tuple[tuple[Layout, tuple[str, ...]], ...]
-"""Files by their layout."""
+"""Layouts, each with the files that have it."""
 
 
 def find_layouts(found: SourceFiles, skip: int | None = None) -> tuple[Layouts, tuple[str, ...]]:
-    """Return the files by layout, and the files of a folder that are left out: they have other columns and no numbers.
+    """Return the files grouped by layout, and the files of a folder that are left out.
 
-    A file that the caller named must have the columns of the others.
+    A file is left out if it has other columns and no numbers. If the caller named the file, this is an error.
     """
     looks = {file: look(file, skip) for file in found.files}
     usual = next((file for file, layout in looks.items() if layout.typed), found.files[0])
@@ -92,7 +92,7 @@ def find_layouts(found: SourceFiles, skip: int | None = None) -> tuple[Layouts, 
 
 
 def look(file: str, skip: int | None = None) -> Layout:
-    """Return the layout of one file, from its first and last lines."""
+    """Find the layout of one file from its first and last lines."""
     lines = _head(file)
     comments = [line.startswith("#") for line in lines]
     comment = (
@@ -133,7 +133,7 @@ def look(file: str, skip: int | None = None) -> Layout:
 
 
 def _rows(kept: Sequence[tuple[int, str]], delimiter: str) -> tuple[Lines, bool]:
-    """Return the rows of some lines, each with the number of its first line, and whether cells span several lines."""
+    """Split lines into rows, each with the number of its first line. Also return whether a cell spans several lines."""
     blanks = delimiter == " "
     found: Lines = []
     reader = csv.reader((f"{line}\n" for _, line in kept), delimiter=delimiter, skipinitialspace=blanks)
@@ -150,9 +150,9 @@ def _rows(kept: Sequence[tuple[int, str]], delimiter: str) -> tuple[Lines, bool]
 
 
 def _odd_header(rows: Lines, width: int) -> int | None:
-    """Return the line of a header with a cell less or more than all other lines; None if it has as many.
+    """Return the line of a header with one cell more or fewer than the other rows; None if there is none.
 
-    It lacks the delimiter that ends every other line, or names a last column that no line has.
+    One cell more: it names a column that no row has. One cell fewer: the other rows all end with a delimiter.
     """
     if width < 3:
         return None
@@ -180,7 +180,7 @@ def _head(file: str) -> list[str]:
 
 
 def _footer(file: str, delimiter: str, width: int) -> int:
-    """Return how many lines at the end have fewer cells than the table."""
+    """Count the lines at the end that have fewer cells than the table."""
     size = Path(file).stat().st_size
     if compression(file) != "none":
         data = unpacked(file, None)[-_TAIL_BYTES:] if size < _UNPACK_BELOW else b""
@@ -194,9 +194,10 @@ def _footer(file: str, delimiter: str, width: int) -> int:
 
 
 def _delimiter(lines: Sequence[str]) -> str:
-    """Return the delimiter that cuts most lines into equally many cells; blanks only if no other delimiter occurs.
+    """Return the delimiter that splits most lines into the same number of cells. Blanks are used only as a last resort.
 
-    A comma between digits in every cell may be a decimal comma, so another delimiter is preferred.
+    Another delimiter is preferred to a comma if it splits nearly as many lines, because the comma may be a decimal
+    comma.
     """
 
     def score(delimiter: str) -> tuple[float, int]:
@@ -232,9 +233,8 @@ def _typed_columns(rows: Lines) -> list[int]:
 def _header(rows: Lines) -> tuple[tuple[int, list[str]] | None, tuple[int, list[str]] | None, int]:
     """Return the row of names, the row of units (each with its line, or None) and the line of the first reading.
 
-    The first reading is the first row whose typed columns all hold times or numbers. Of the rows before it, the one
-    with the fewest times and numbers names the columns (the last if several have as few): ``time,1001,1002`` does, and
-    ``1392 19503 0.14`` does not.
+    The first reading is the first row whose typed columns all hold times or numbers. The names are in the row before it
+    with the fewest times and numbers (the last such row): ``time,1001,1002``, not ``1392 19503 0.14``.
     """
     typed = _typed_columns(rows)
     if len(rows) > 1 and _named_by_times(rows[0][1], rows[1][1]):
@@ -267,20 +267,22 @@ def _header(rows: Lines) -> tuple[tuple[int, list[str]] | None, tuple[int, list[
 
 
 def _named_by_times(first: Sequence[str], second: Sequence[str]) -> bool:
-    """Return whether columns are named by times: the first row has many, and the second has none in their places."""
+    """Return whether the first row names columns by times: it has many, and the second row has none in the same
+    columns.
+    """
     times = [i for i, cell in enumerate(first) if is_time(cell.strip())]
     return len(times) > max(2, len(first) // 2) and not any(is_time(second[i].strip()) for i in times)
 
 
 def _are_units(row: Sequence[str]) -> bool:
-    """Return whether a row under the header holds units: one is known, and the rest are empty, in brackets or words."""
+    """Return whether a row holds units: at least one cell is a known unit, and no cell is a time or a number."""
     return any(is_unit(cell) for cell in row) and not any(_is_typed(cell) for cell in row)
 
 
 def _distinct(file: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the header's names.
+    """Return the header's names without repetitions.
 
-    A repeated name (in any case) gets a number, and an empty one is named by its position.
+    A repeated name gets a number. An empty name is replaced by its position.
     """
     seen: Counter[str] = Counter()
     result: list[str] = []

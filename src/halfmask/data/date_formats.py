@@ -1,8 +1,8 @@
 """Recognise dates that are not in ISO form: 31/12/2012 23:30, 12/31/2012 11:30 PM, 31.12.2012, 201212312330.
 
-A number above 12 anywhere in the column shows whether the day or the month is first. If there is none, the error shows
-both ways to read the column. A year of two digits may also be first. It is read so only if no other order is as
-plausible: in the right order most days follow each other.
+A number above 12 anywhere in the column shows whether the day or the month comes first. Without one, the column is
+ambiguous, and the error shows both interpretations. A two-digit year may also come first; this is assumed only if it
+is the one order in which the days follow each other.
 """
 
 import re
@@ -27,12 +27,12 @@ _CLOCK = (
     r"(?P<clock>[T ,]+\d{1,2}[:.h]\d{2}(?:[:.]\d{2}(?P<fraction>[.,]\d{1,9})?)?(?P<half> ?[AaPp][Mm])?"
     rf"(?P<word> (?:{_WORDS}))?)?"
 )
-"""A word for a zone names the local clock: it is part of the format, and does not move the time."""
+"""A zone's abbreviation is part of the format. The time is not converted: it is the local clock already."""
 _MONTHS = (
     "(?i:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:tember)?|oct(?:ober)?|"
     "nov(?:ember)?|dec(?:ember)?)"
 )
-"""The names that strptime knows; any other word, as in the id 1SAGM1001, makes no date."""
+"""The month names that strptime knows. Text with another word, such as the id 1SAGM1001, is not a date."""
 _NUMERIC = re.compile(rf"(?P<a>\d{{1,2}})(?P<sep>[/.\-])(?P<b>\d{{1,2}})(?P=sep)(?P<year>\d{{4}}|\d{{2}}){_CLOCK}")
 _YEAR_FIRST = re.compile(rf"\d{{4}}(?P<sep>[/.\-])\d{{1,2}}(?P=sep)\d{{1,2}}{_CLOCK}")
 _MONTH_FIRST = re.compile(rf"(?P<name>{_MONTHS})(?P<sep> )\d{{1,2}}(?P<after>,? )\d{{4}}{_CLOCK}")
@@ -48,7 +48,7 @@ _UNUSUAL: dict[int, tuple[str, ...]] = {
     12: ("%y%m%d%H%M%S", "%d%m%Y%H%M"),
     14: ("%d%m%Y%H%M%S",),
 }
-"""Dates without signs that do not begin with a year of four digits; they may also be counts from 1970."""
+"""Dates of digits alone that do not begin with a four-digit year. They may also be counts of seconds since 1970."""
 _SINCE_2000, _UNTIL_2100 = 946_684_800, 4_102_444_800
 COMPACT = {8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
 _COMPACT_SPLIT = re.compile(r"\d{8}[T ](\d{4}|\d{6})")
@@ -59,7 +59,7 @@ ORDER = r"(\d{1,2})[/.\-](\d{1,2})[/.\-].*"
 
 @dataclass(frozen=True)
 class DateFormat:
-    """The strptime formats of a column, the most usual first, and the evidence for them."""
+    """The strptime formats of a column, most frequent first, and the evidence for them."""
 
     formats: tuple[str, ...]
     evidence: str
@@ -76,24 +76,24 @@ def start_of(text: str) -> str:
 
 
 def is_local_date(text: str) -> bool:
-    """Return whether a text looks like a date, with or without a clock, in one of the forms of this module."""
+    """Return whether a text looks like a date in one of this module's formats, with or without a time of day."""
     return bool(date_shape(text) or _COMPACT_SPLIT.fullmatch(text))
 
 
 def has_clock(text: str) -> bool:
-    """Return whether a date of these forms comes with a time of day."""
+    """Return whether a date in one of this module's formats includes a time of day."""
     found = _match(text)
     digits = text.isdigit() and len(text) > 8
     return bool((found and found["clock"]) or _COMPACT_SPLIT.fullmatch(text) or _HOUR.fullmatch(text)) or digits
 
 
 def is_compact(text: str) -> bool:
-    """Return whether digits alone are a date of this or the last century: 20121231, 201212312330."""
+    """Return whether a text is a date of digits alone, from 1950 to 2100: 20121231, 201212312330."""
     return text.isdigit() and "1950" <= text[:4] <= "2100" and _fits(text, COMPACT.get(len(text), ""))
 
 
 def moment_of(text: str, form: str) -> datetime | None:
-    """Return the time that a text means in a format; None if it does not fit."""
+    """Parse a text by a strptime format; return None if it does not fit."""
     try:
         return datetime.strptime(text, form)
     except ValueError:
@@ -106,7 +106,10 @@ def _match(text: str) -> re.Match[str] | None:
 
 
 def date_shape(text: str) -> str:
-    """Return the strptime format of a text, with ``%1`` and ``%2`` where day and month may be either; empty if none."""
+    """Return the strptime format of a text; an empty text if it is not a date.
+
+    ``%1`` and ``%2`` mark the first two numbers if either can be the day or the month.
+    """
     if hour := _HOUR.fullmatch(text):
         return f"%Y-%m-%d{hour['mark']}%H"
     found = _match(text)
@@ -146,9 +149,10 @@ def _clock_shape(clock: str, half: str | None, fraction: str | None) -> str:
 def date_format(
     name: str, texts: Sequence[str], asked: str | None, whole: Callable[[], Sequence[int]]
 ) -> DateFormat | None:
-    """Return the formats of a column of texts; None if most texts are not in a form of this module.
+    """Return the formats of a column of texts; None if most texts are not dates in one of this module's formats.
 
-    ``whole`` counts in the whole column how many first numbers and how many second numbers are above 12.
+    ``asked``  the format that the caller named, if any
+    ``whole``  counts in the whole column: how many first numbers, and how many second numbers, are above 12
     """
     if asked is not None:
         return DateFormat((asked,), "`date_format`")
@@ -175,14 +179,14 @@ def date_format(
 
 
 def _placed(form: str, order: str) -> str:
-    """Return a format with day and month in an order: ``dm``, ``md``, or ``ym`` for year, month, day."""
+    """Fill day and month into a format in this order: ``dm``, ``md``, or ``ym`` for year, month, day."""
     if order == "ym":
         return form.replace("%y", "%d").replace("%1", "%y").replace("%2", "%m")
     return form.replace("%1", f"%{order[0]}").replace("%2", f"%{order[1]}")
 
 
 def _with_kin(usual: list[str]) -> tuple[str, ...]:
-    """Return the formats that were seen, each also with seconds, without seconds, and without a time of day."""
+    """Return the given formats, and each also with seconds, without seconds, and without a time of day."""
     kin = list(usual)
     for form in usual:
         if ":%S" in form and "%f" not in form:
@@ -196,7 +200,9 @@ def _with_kin(usual: list[str]) -> tuple[str, ...]:
 
 
 def _order(name: str, texts: Sequence[str], usual: list[str], whole: Callable[[], Sequence[int]]) -> tuple[str, str]:
-    """Return which number is first, day (``dm``), month (``md``) or two-digit year (``ym``), and the evidence."""
+    """Return the order of day (``d``), month (``m``) and two-digit year (``y``): ``dm``, ``md`` or ``ym``. Add the
+    evidence.
+    """
     if "%1." in usual[0]:
         return "dm", "points stand between day, month and year"
     if _year_first(name, [text for text in texts if date_shape(text)], usual[0]):
@@ -214,12 +220,12 @@ def _order(name: str, texts: Sequence[str], usual: list[str], whole: Callable[[]
 
 
 def _year_first(name: str, texts: Sequence[str], usual: str) -> bool:
-    """Return whether dates begin with a year of two digits. Raise an error if another order is as plausible."""
+    """Return whether dates begin with a two-digit year. Raise an error if another order is as plausible."""
     if "%y" not in usual:
         return False
     days = {order: _days(texts, order) for order in ("dm", "md", "ym")}
     possible = [order for order, found in days.items() if found]
-    # Days that follow each other leave few out; read the wrong way they are months or years apart.
+    # In the right order the dates cover most days of their span. In a wrong order they are months or years apart.
     close = [order for order in possible if 2 * len(days[order]) > (max(days[order]) - min(days[order])).days]
     if "ym" not in possible or (close and "ym" not in close):
         return False
@@ -229,14 +235,14 @@ def _year_first(name: str, texts: Sequence[str], usual: str) -> bool:
 
 
 def _days(texts: Sequence[str], order: str) -> set[date]:
-    """Return the days that texts mean in an order of day, month and year; an empty set if a text is not valid in it."""
+    """Return the days that texts mean in this order; an empty set if one of them is not a valid date in it."""
     numbers = {found[0] for text in texts if (found := re.match(_THREE, text))}
     moments = [moment_of(text, _placed(date_shape(text), order)) for text in numbers]
     return {moment.date() for moment in moments if moment} if all(moments) else set()
 
 
 def _unusual(name: str, texts: Sequence[str]) -> DateFormat | None:
-    """Return the unusual format of digits alone that every text fits; None if there is none. Several are an error."""
+    """Return the format from `_UNUSUAL` that every text fits; None if there is none. Raise an error if several fit."""
     forms = _UNUSUAL.get(len(texts[0]), ()) if len(set(texts)) > 1 else ()
     fitting = [form for form in forms if all(len(text) == len(texts[0]) and _fits(text, form) for text in texts)]
     if not fitting:
@@ -253,9 +259,9 @@ def _fits(text: str, form: str) -> bool:
 
 
 def _several(name: str, texts: Sequence[str], forms: Sequence[str], counts: int | None = None) -> ReadingError:
-    """Return the error for dates that can be read in several ways.
+    """Return the error for ambiguous dates.
 
-    ``counts``: whether they can also be counts of seconds since 1970.
+    ``counts``  units per second, if the texts may also be counts of time since 1970
     """
     fitting = [text for text in texts if all(_read(text, form) for form in forms)] or list(texts[:1])
     text = next((t for t in fitting if len({_read(t, form) for form in forms}) == len(forms)), fitting[0])

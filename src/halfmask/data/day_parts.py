@@ -1,8 +1,8 @@
-"""Recognise tables with one column for each part of the day, by the columns' names.
+"""Recognise tables with one column per part of the day, by the columns' names.
 
-A day on which clocks go back has 25 hours. If columns are numbered, the numbers then run on (``h25``), and only the
-zone shows which hour occurs twice. If columns are named by the time of day, a repeated name (``02:00B``) is the second
-passing of that hour.
+A day on which clocks go back has 25 hours. If columns are numbered, the numbers continue (``h25``), and only the zone
+shows which hour occurs twice. If columns are named by the time of day, a repeated name (``02:00B``) is that hour's
+second occurrence.
 """
 
 import re
@@ -20,15 +20,15 @@ _PREFIXES = frozenset(
 )
 _NUMBERED = re.compile(r"([A-Za-z_ .\-]*)(\d{1,4})")
 SECOND = 1
-"""Microseconds by which the second passing of an hour is later than the first, so that their times differ."""
+"""Microseconds added to times in the second occurrence of an hour, so that they differ from the first."""
 
 
 @dataclass(frozen=True)
 class Slots:
-    """Columns that each hold one part of the day, and the evidence for it.
+    """Columns that each hold one part of the day, and the evidence.
 
-    ``offsets``  each column's start in microseconds from midnight
-    ``beyond``   numbered columns past the end of a usual day, for days on which clocks go back
+    ``offsets``  start of each column's part, in microseconds from midnight
+    ``beyond``   extra numbered columns for days on which clocks go back
     """
 
     offsets: Mapping[str, int]
@@ -37,12 +37,12 @@ class Slots:
 
 
 def slots(names: Sequence[str]) -> Slots | None:
-    """Return those columns that are parts of a day, if together they make up a day; else None."""
+    """Return the columns that together make up a day; None if there are none."""
     return _by_clock(names) or _by_number(names)
 
 
 def is_part_number(name: str) -> bool:
-    """Return whether a name may be the number of a part of a day: ``h25``, ``49``."""
+    """Return whether a name can be the number of a part of a day, such as ``h25`` or ``49``."""
     match = _NUMBERED.fullmatch(name.strip())
     return match is not None and re.sub(r"[^a-z]", "", match[1].lower()) in _PREFIXES
 
@@ -60,7 +60,7 @@ def _by_clock(names: Sequence[str]) -> Slots | None:
         minutes = sorted(starts.values())
         shift = 0
         if minutes == list(range(step, 1441, step)) or (minutes[0] == 0 and list(starts.values())[-1] == 0):
-            # Named by their ends: 00:30 ... 24:00, or ... 00:00 as the last of the row.
+            # The names are ends of intervals: 00:30 to 24:00, or 00:00 in the last column.
             shift = step
         elif minutes != list(range(0, 1440, step)):
             continue
@@ -78,9 +78,9 @@ def _by_clock(names: Sequence[str]) -> Slots | None:
 
 
 def _again(clocks: Mapping[str, int]) -> list[str]:
-    """Return the columns that repeat an earlier time of day, up to 04:00, as when clocks go back.
+    """Return the columns that repeat an earlier time of day up to 04:00, as on days when clocks go back.
 
-    They may cover one hour at most; if they cover more, the list is empty.
+    The list is empty if the repeated columns cover more than one hour.
     """
     earlier: set[int] = set()
     again = []

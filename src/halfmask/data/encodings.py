@@ -1,4 +1,4 @@
-"""Find the encoding and compression of text files by their first bytes. What DuckDB cannot read is copied as UTF-8."""
+"""Find the encoding and compression of text files from their first bytes. Files that DuckDB cannot read are copied."""
 
 import codecs
 import io
@@ -16,12 +16,12 @@ HEAD_BYTES = 1 << 20
 _PIECE = 1 << 22
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 STREAMED = ("none", "gzip", "zstd")
-"""Compressions that DuckDB reads as they are."""
+"""Compressions that DuckDB can read."""
 _PACKED = ((b"\x1f\x8b", "gzip"), (b"BZh", "bz2"), (b"\xfd7zXZ\0", "xz"), (b"\x28\xb5\x2f\xfd", "zstd"))
 
 
 def compression(file: str) -> str:
-    """Return how a text file is compressed, by its first bytes; "none" if it is not."""
+    """Return how a file is compressed, from its first bytes; "none" if it is not."""
     with open(file, "rb") as opened:
         head = opened.read(6)
     return next((name for magic, name in _PACKED if head.startswith(magic)), "none")
@@ -29,7 +29,7 @@ def compression(file: str) -> str:
 
 @contextmanager
 def opened(file: str) -> Iterator[Any]:
-    """Open a file; it is decompressed while it is read."""
+    """Open a file for reading, decompressing it on the fly."""
     packed = compression(file)
     compressed = None if packed == "none" else packed
     try:
@@ -48,10 +48,7 @@ def unpacked(file: str, size: int | None = HEAD_BYTES) -> bytes:
 
 
 def encoding_of(file: str) -> tuple[str, str]:
-    """Return the encoding of a text file by its first megabyte, and the evidence.
-
-    Engines read ``utf-8`` without a copy.
-    """
+    """Return the encoding of a text file and the evidence, from its first megabyte."""
     data = unpacked(file)
     for mark, name in _MARKS:
         if data.startswith(mark):
@@ -73,13 +70,16 @@ def encoding_of(file: str) -> tuple[str, str]:
 
 
 def ends_differ(file: str) -> bool:
-    """Return whether lines end in two ways, as on Windows and elsewhere. This happens if files were put together."""
+    """Return whether a file mixes Windows and Unix line endings, as happens when files are concatenated."""
     data = unpacked(file)
     return 0 < data.count(b"\r\n") < data.count(b"\n")
 
 
 def zero_bytes(file: str) -> int:
-    """Return the number of zero bytes at the start of a text file. A logger leaves them when it loses power."""
+    """Count the zero bytes in the first megabyte of a text file; 0 if the file is binary.
+
+    A logger that loses power may leave zero bytes.
+    """
     data = unpacked(file)
     zeros = data.count(0)
     odd = sum(data.count(byte) for byte in (1, 2, 3, 4, 5, 6, 7, 8, 14, 15, 16, 17, 18))
@@ -87,7 +87,7 @@ def zero_bytes(file: str) -> int:
 
 
 def check_encoding(name: str) -> str:
-    """Raise an error if Python does not know an encoding."""
+    """Return Python's name of an encoding. Raise an error if Python does not know it."""
     try:
         return codecs.lookup(name).name
     except LookupError as error:
@@ -95,7 +95,7 @@ def check_encoding(name: str) -> str:
 
 
 def copy_as_utf8(file: str, encoding: str, target: Path) -> None:
-    """Copy a text file as UTF-8, decompressed and without zero bytes, piece by piece."""
+    """Copy a text file as UTF-8: decompressed, without zero bytes, and with uniform line endings."""
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         with opened(file) as stream, target.open("w", encoding="utf-8", newline="") as written:

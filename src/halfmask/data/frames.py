@@ -1,4 +1,4 @@
-"""Open frames that live in Python (pandas, Polars, Arrow, DuckDB relations and others) as tables of DuckDB."""
+"""Open data frames (pandas, Polars, Arrow, DuckDB relations and others) as DuckDB tables."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,7 +18,7 @@ SPARK = (nw.Implementation.PYSPARK, nw.Implementation.PYSPARK_CONNECT)
 
 
 def as_frame(source: object) -> Frame:
-    """Return a caller's object as a Narwhals frame."""
+    """Wrap a caller's data frame for Narwhals. Raise an error for any other object."""
     try:
         return nw.from_native(source)
     except TypeError as error:
@@ -34,7 +34,7 @@ def as_frame(source: object) -> Frame:
 
 
 def open_frame(connection: duckdb.DuckDBPyConnection, frame: Frame) -> DuckDBTable:
-    """Return a frame as a table: one in memory is used directly, a lazy one is streamed again for every query."""
+    """Open a data frame as a table. A frame in memory is used directly; a lazy one is streamed again for every query."""
     source = f"{frame.implementation.name.lower()} frame"
     native = frame.to_native()
     if isinstance(native, duckdb.DuckDBPyRelation):
@@ -55,7 +55,7 @@ def open_frame(connection: duckdb.DuckDBPyConnection, frame: Frame) -> DuckDBTab
 
 
 def arrow(frame: Frame) -> pa.Table:
-    """Return a whole frame as an Arrow table."""
+    """Convert a whole data frame to an Arrow table."""
     try:
         return (frame.collect("pyarrow") if isinstance(frame, nw.LazyFrame) else frame).to_arrow()
     except (pa.ArrowException, NarwhalsError, *FAILURES) as error:

@@ -1,4 +1,4 @@
-"""A table with the conclusions drawn about it, from which a panel is made."""
+"""A table together with what was concluded about its columns."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from halfmask.data.unreadable_cells import guard
 
 @dataclass(frozen=True)
 class Interpretation:
-    """A table, the types of its columns and the caller's options. Notes and guesses collect the conclusions."""
+    """A table, the types of its columns and the caller's options. ``notes`` and ``guesses`` collect the conclusions."""
 
     raw: SourceTable
     kinds: Mapping[str, ColumnType]
@@ -34,7 +34,11 @@ class Interpretation:
     def panel(
         self, rules: Sequence[Rule], unit: str | None = None, unpivot: Callable[..., nw.LazyFrame[Any]] | None = None
     ) -> Panel:
-        """Return the panel that some rules read. ``unpivot`` selects the readings if a row has several of them."""
+        """Return the panel of the readings.
+
+        ``rules``    how to parse each column
+        ``unpivot``  selects the readings if a row holds several
+        """
         raw, watch = self.raw, partial(guard, self.raw, rules)
         read = [rule for rule in rules if rule.role in ROLES]
         select = unpivot or partial(raw.select, {rule.role: rule.sql for rule in read})
@@ -57,7 +61,9 @@ class Interpretation:
         )
 
     def _quick(self, rules: Sequence[Rule]) -> Quick | None:
-        """Return the function that reads the columns by Arrow or by quick expressions; None if neither is possible."""
+        """Return a function that streams the columns through Arrow or simpler SQL expressions; None if neither is
+        possible.
+        """
         cells = [rule.cells for rule in rules if rule.cells]
         by_blocks = self.raw.by_blocks if len(cells) == len(rules) else None
         if by_blocks and (quick := by_blocks([rule.column for rule in rules], cells)):

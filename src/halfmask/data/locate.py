@@ -1,8 +1,8 @@
-"""Find the files that a path, a folder, a glob or an address means. Files at an address are fetched first.
+"""Find the files of a path, a folder, a glob or an address. Files at an address are downloaded first.
 
-``http://`` and ``https://`` are fetched through the standard library. ``s3://`` is fetched through Arrow, which
-searches for credentials in the places that Amazon's own tools search.
-``s3://bucket/folder?endpoint_override=host:port&scheme=http`` is a folder in another store.
+``http://`` and ``https://`` use the standard library. ``s3://`` uses Arrow, which looks for credentials in the same
+places as Amazon's tools. For another S3 store, write
+``s3://bucket/folder?endpoint_override=host:port&scheme=http``.
 """
 
 import glob
@@ -26,7 +26,7 @@ _LISTED = 5
 
 
 class Workplace:
-    """A temporary folder that is deleted when no object refers to it any more."""
+    """A temporary folder. It is deleted when no object refers to it any more."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="halfmask-"))
@@ -37,9 +37,9 @@ class Workplace:
 class SourceFiles:
     """Files in the order in which they are read.
 
-    ``source``    the name of the source in messages
-    ``named``     whether the caller named each file, and not a folder that contains them
-    ``left_out``  files of the folder whose names show that they hold no readings
+    ``source``    the name of the source for messages
+    ``named``     whether the caller named each file, rather than a folder
+    ``left_out``  files of the folder whose names show that they contain no readings
     """
 
     source: str
@@ -50,7 +50,7 @@ class SourceFiles:
 
     @property
     def partitions(self) -> frozenset[str]:
-        """Return the columns that folders' names give, such as ``day`` for ``day=2026-01-31``."""
+        """Return the columns that are encoded in folder names, such as ``day`` in ``day=2026-01-31``."""
         parts = (part for file in self.files[:1] for part in Path(file).parts[:-1])
         return frozenset(part.partition("=")[0] for part in parts if "=" in part)
 
@@ -69,7 +69,7 @@ class SourceFiles:
 
 
 def locate(source: str) -> SourceFiles:
-    """Return the files that a source means; a folder is searched with all its subfolders."""
+    """Return the files of a source. Folders are searched with their subfolders."""
     scheme = source.partition("://")[0].lower() if "://" in source else ""
     if scheme not in (*_WEB, *_STORES):
         return _on_disk(source)
@@ -97,7 +97,7 @@ def _on_disk(source: str) -> SourceFiles:
 
 
 def _visible(file: Path, folder: Path) -> bool:
-    """Return whether a file of a folder may hold readings: it is not hidden, and not a marker left by a writer."""
+    """Return whether a file of a folder may contain readings: no part of its path begins with a dot or underscore."""
     inside = file.relative_to(folder).parts
     return file.is_file() and not any(part.startswith((".", "_")) for part in inside)
 
@@ -125,7 +125,7 @@ def _from_web(source: str, folder: Path) -> Path:
 
 
 def _from_store(source: str, folder: Path) -> Path:
-    """Copy a file of a store, or all files of a folder."""
+    """Download a file, or all files of a folder, from an object store."""
     try:
         store, path = fs.FileSystem.from_uri(source)
         single = store.get_file_info(path).type == fs.FileType.File

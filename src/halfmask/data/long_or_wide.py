@@ -1,4 +1,7 @@
-"""Whether a table is long (one reading per row) or wide (one column per sensor, per part of the day, or per time)."""
+"""Recognise whether a table is long (one reading per row) or wide (several).
+
+In a wide table, each column holds one sensor, one part of the day, or one time.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -48,7 +51,7 @@ _VALUES = NUMBERS | {ColumnType.EMPTY}
 _OF_ONE_METER = frozenset(
     ("tariff", "tarif", "tarief", "dal", "normaal", "returned", "export", "exported", "import", "imported")
 ) | frozenset(("injection", "injectie", "afname", "teruglevering", "einspeisung", "bezug"))
-"""Words for a tariff or a direction: columns named so are the counters of one meter, and no sensors."""
+"""Words for a tariff or a direction. Columns with such names belong to one meter; they are not separate sensors."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +66,10 @@ class Long:
 class Wide:
     """The shape of a table with several readings per row, each in its own column.
 
-    ``offsets``  for each column of readings, the microseconds from the row's time to the reading's time
+    ``offsets``  for each column of readings: microseconds from the row's time to the reading's time
     ``user``     the column of the user; None if each column of readings is a user
-    ``time``     the column of the time or of the day; None if the names of the columns are times
-    ``running``  whether numbered parts of a day run on through the hour that occurs twice
+    ``time``     the column of the time or date; None if the columns are named by times
+    ``running``  whether numbered parts of a day continue through the hour that occurs twice
     """
 
     offsets: Mapping[str, int]
@@ -78,7 +81,7 @@ class Wide:
 
 
 def recognise(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOptions) -> Long | Wide:
-    """Return the shape of a table, by the names and types of its columns and by the options."""
+    """Return the shape of a table from the options and the names and types of its columns."""
     if options.wide:
         return wide(raw, found, options)
     wider = _moments(raw, found, options) or _days(raw, found, options) or _sensors(raw, found, options)
@@ -86,7 +89,7 @@ def recognise(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOp
 
 
 def _moments(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOptions) -> Wide | None:
-    """Return the shape of a table with one row per user, whose columns of values are named by times; else None."""
+    """Return the shape of a table with one row per user and columns named by times; else None."""
     named = [name for name in found if is_time(name)]
     if len(named) < 3 or 2 * len(named) <= len(found) or options.time or options.value or options.date:
         return None
@@ -101,7 +104,7 @@ def _moments(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOpt
 
 
 def _local(text: str, formats: Sequence[str]) -> int:
-    """Return the wall-clock time of a text in microseconds, by the first of some formats that fits."""
+    """Return a wall-clock time in microseconds, parsed by the first format that fits."""
     moment = next((found for form in formats if (found := moment_of(text, form))), None)
     if moment is not None:
         return (moment - datetime(1970, 1, 1)) // timedelta(microseconds=1)
@@ -109,7 +112,7 @@ def _local(text: str, formats: Sequence[str]) -> int:
 
 
 def _instant(text: str, tz: str) -> int:
-    """Return the wall-clock time of an ISO text in microseconds; in the zone ``tz`` if the text names an instant."""
+    """Return the wall-clock time of an ISO text in microseconds; a text with an offset is converted to ``tz``."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is not None:
         moment = moment.astimezone(zone_of(tz))
@@ -118,7 +121,7 @@ def _instant(text: str, tz: str) -> int:
 
 
 def wide(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOptions) -> Wide:
-    """Return the shape of a table that the caller calls wide: each numeric column except the time is a user."""
+    """Return the shape of a table for the option `wide`: each numeric column except the time is a user."""
     if options.user is not None or options.value is not None:
         raise OptionError("`wide` takes every numeric column as a user; leave `user` and `value` out", kind="wide")
     name = _time(raw, found, options.time)
@@ -129,14 +132,14 @@ def wide(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOptions
 
 
 def _time(raw: SourceTable, kinds: Mapping[str, ColumnType], asked: str | None) -> str:
-    """Return the column of the time, by its name, its type, or because its numbers count from 1970."""
+    """Return the column of the time: the named one, or the only one that its name, type or epoch numbers identify."""
     times = [asked] if asked else candidates("time", kinds, {}) or [n for n, kind in kinds.items() if kind in TIMES]
     times = times or first_ends([name for name in kinds if counts_from_1970(raw.sample.column(name))])
     return present(kinds, _only("time", times, kinds), "time")
 
 
 def _days(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOptions) -> Wide | None:
-    """Return the shape of a table with one row per day, whose columns' names make up a day; else None."""
+    """Return the shape of a table with one row per day and one column per part of the day; else None."""
     if options.value is not None:
         return None
     named = options.date or options.time
@@ -172,7 +175,7 @@ def _days(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOption
 
 
 def _filled(raw: SourceTable, names: Sequence[str]) -> list[str]:
-    """Return those of some columns that are not empty."""
+    """Return the columns that are not empty."""
     texts = [f"CAST({quote(name)} AS VARCHAR)" for name in names]
     absent = ", ".join(map(literal, ABSENT))
     counts = raw.count([f"lower(trim({text})) NOT IN ({absent})" for text in texts]) if names else []
@@ -180,9 +183,9 @@ def _filled(raw: SourceTable, names: Sequence[str]) -> list[str]:
 
 
 def _sensors(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOptions) -> Wide | None:
-    """Return the shape of a table with one column per sensor; None if it is not such a table.
+    """Return the shape of a table with one column per sensor; else None.
 
-    Such a table has one column of times, at least two of numbers, and none named as a user or a value.
+    Such a table has one column of times, at least two columns of numbers, and no column named as a user or value.
     """
     if list(found) == [str(i) for i in range(len(found))]:  # no header, so no names that could be sensors'
         return None
@@ -190,7 +193,7 @@ def _sensors(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOpt
         return None
     times = [options.time] if options.time else [name for name, kind in found.items() if kind in TIMES]
     users = candidates("user", found, {})
-    # An id is no fraction: House 1, House 2 with such in them are sensors.
+    # Fractions are not ids, so columns House 1 and House 2 with fractions are sensors.
     if (
         len(times) != 1
         or times[0] not in found
@@ -223,10 +226,7 @@ def _of_sensors(time: str, sensors: Sequence[str], *guesses: Guess) -> Wide:
 
 
 def _one_of_three(found: Mapping[str, ColumnType]) -> bool:
-    """Return whether a table is a user, a time and a value.
-
-    If one column has fractions, one of whole numbers may be ids.
-    """
+    """Return whether a table has three columns, exactly one of which holds whole numbers."""
     whole = [n for n, kind in found.items() if kind in WHOLE]
     return len(found) == 3 and len(whole) == 1
 
@@ -234,7 +234,7 @@ def _one_of_three(found: Mapping[str, ColumnType]) -> bool:
 def _long(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOptions) -> Long:
     """Return the shape of a table with one reading per row.
 
-    The time of day may have its own column, and a file's name the id.
+    The date and the time of day may be in two columns. The user's id may be in the file's name.
     """
     pair = split_time(found, options.date, options.time)
     kinds = dict(found)
@@ -281,7 +281,7 @@ def _is_time(raw: SourceTable, name: str, kind: ColumnType) -> bool:
 def _time_and_value(
     raw: SourceTable, kinds: Mapping[str, ColumnType], time: str | None, value: str | None
 ) -> tuple[str, str]:
-    """Return the columns of time and value of a table without users."""
+    """Return the columns of time and value of a table without a column of users."""
     chosen_time = _time(raw, kinds, time)
     about = {chosen_time, *beside_time(raw.sample, kinds)} - {value}
     free = {name: kind for name, kind in kinds.items() if name not in about}

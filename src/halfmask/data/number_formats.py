@@ -1,9 +1,8 @@
-"""Find how numbers are written in a column of text: decimal point or comma, and what groups thousands.
+"""Find how a text column writes numbers: with a decimal point or comma, and with which thousands separator.
 
-A text may prove it (``0,5``, ``1.234,5``, ``1,234,567``) or leave it open (``1,234`` is 1.234 or 1234). One proof in
-the column decides. If there is none, the error shows both ways to read the column.
-
-Numbers may have a unit or a sign of money (``1.2 kWh``, ``$3.50``, ``80 %``). Numbers below zero may be written as
+Some texts prove it (``0,5``, ``1.234,5``, ``1,234,567``). Others are ambiguous (``1,234`` is 1.234 or 1234). One proof
+in the column is enough. Without one, the error shows both interpretations. Numbers may have a unit or a currency sign
+(``1.2 kWh``, ``$3.50``, ``80 %``). Negative numbers may be written as
 ``0.5-`` or ``(0.5)``.
 """
 
@@ -19,7 +18,7 @@ SPACES = " \u00a0\u2009\u202f"
 _GROUPS = SPACES + "'’"
 _SIGN = "[+-]?"
 NUMBER = rf"{_SIGN}(\d+|\d{{1,3}}([.,{_GROUPS}]\d{{3}})+)?([.,]\d*)?([eE][+-]?\d+)?"
-"""Every number that one of the two ways of writing allows."""
+"""Matches numbers with a decimal point and numbers with a decimal comma."""
 
 
 MINUS = "\u2212"
@@ -27,14 +26,11 @@ DRESSED = (
     rf"(\()?[€$£¥]? ?({_SIGN}\d[\d.,{_GROUPS}]*(?:[eE][+-]?\d+)?|{_SIGN}[.,]\d+)"
     rf"(?:[{SPACES}]*([%€$£¥]|[A-Za-z°][A-Za-z0-9³/]*))?([-)])?"
 )
-"""Group 2 is the number, 3 the unit behind it, 1 and 4 the signs of accountants."""
+"""Group 2 is the number, 3 the unit after it, 1 and 4 the accounting signs of a negative number."""
 
 
 def undressed(text: str) -> str | None:
-    """Return the number in a text without its unit or accountants' signs.
-
-    None if there is none or its unit is unknown.
-    """
+    """Return the number in a text, without unit and accounting signs; None if there is none or its unit is unknown."""
     found = re.fullmatch(DRESSED, text.replace(MINUS, "-"))
     if found is None or (found[1] == "(") != (found[4] == ")"):
         return None
@@ -46,14 +42,14 @@ def undressed(text: str) -> str | None:
 
 
 def unit_behind(text: str) -> str:
-    """Return the unit after a number; empty if there is none, or if it is a sign of money."""
+    """Return the unit after a number; empty if there is none or if it is a currency sign."""
     found = re.fullmatch(DRESSED, text.replace(MINUS, "-"))
     unit = (found[3] or "") if found and undressed(text) is not None else ""
     return "" if unit in "€$£¥" else unit
 
 
 def proof(decimal: str) -> str:
-    """Return the regular expression of texts that are possible only with this decimal sign."""
+    """Return a regular expression for texts that are numbers only with this decimal sign."""
     d, other = re.escape(decimal), re.escape("," if decimal == "." else ".")
     fraction = rf"{_SIGN}(0?{d}\d+|\d+{d}(\d{{1,2}}|\d{{4,}})|\d{{4,}}{d}\d+)([eE][+-]?\d+)?"
     grouped = rf"{_SIGN}\d{{1,3}}([{other}{_GROUPS}]\d{{3}})+{d}\d+|{_SIGN}\d{{1,3}}({other}\d{{3}}){{2,}}"
@@ -61,7 +57,9 @@ def proof(decimal: str) -> str:
 
 
 def undecided(decimal: str) -> str:
-    """Return the pattern of texts such as ``1,234``: fractions if this is the decimal sign, else thousands."""
+    """Return a regular expression for texts such as ``1,234``, in which the sign may be decimal or a thousands
+    separator.
+    """
     return rf"{_SIGN}[1-9]\d{{0,2}}{re.escape(decimal)}\d{{3}}"
 
 
@@ -75,9 +73,12 @@ TESTS = {
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """The decimal sign of a column, whether other signs may group its thousands, and the evidence.
+    """How a column writes numbers, and the evidence.
 
-    ``whole``: all numbers of the sample are whole, so that a point further down may group thousands.
+    ``decimal``  the decimal sign
+    ``grouped``  whether there may be thousands separators
+    ``dressed``  whether numbers have units or signs of money
+    ``whole``    whether the sample has only whole numbers, so that a point in a later row may be a thousands separator
     """
 
     decimal: str = "."
@@ -88,16 +89,16 @@ class NumberFormat:
 
     @property
     def plain(self) -> bool:
-        """Return whether an engine can read these numbers without conversion."""
+        """Return whether the engine can parse these numbers without conversion."""
         return self.decimal == "." and not self.grouped and not self.dressed
 
     def pattern(self) -> str:
-        """Return the regular expression of a number of this format."""
+        """Return a regular expression for numbers in this format."""
         groups = ("." if self.decimal == "," else ",") + _GROUPS
         return rf"{_SIGN}(\d+|[1-9]\d{{0,2}}([{groups}]\d{{3}})+)?({re.escape(self.decimal)}\d*)?([eE][+-]?\d+)?"
 
     def bare(self, text: str) -> str:
-        """Return an expression of the number in a text, without unit and signs; empty if there is no number."""
+        """Return an SQL expression that extracts the number from a text; empty if there is none."""
         if not self.dressed:
             return f"trim({text})"
         plain = f"replace(trim({text}), {literal(MINUS)}, '-')"
@@ -105,11 +106,11 @@ class NumberFormat:
         return f"concat({sign}, trim({extract(plain, f'^{DRESSED}$', 2)}))"
 
     def unit(self, text: str) -> str:
-        """Return an expression of the unit after a number."""
+        """Return an SQL expression that extracts the unit after a number."""
         return extract(f"replace(trim({text}), {literal(MINUS)}, '-')", f"^{DRESSED}$", 3)
 
     def cleaned(self, text: str) -> str:
-        """Return an expression of the number in a form that an engine can cast."""
+        """Return an SQL expression that rewrites a number so that it can be cast."""
         for sign in ("." if self.decimal == "," else ",") + _GROUPS:
             text = f"replace({text}, {literal(sign)}, '')"
         return text if self.decimal == "." else f"replace({text}, ',', '.')"
@@ -124,7 +125,12 @@ def is_local_number(text: str) -> bool:
 def number_format(
     name: str, texts: Sequence[str], asked: str | None, whole: Callable[[Sequence[str]], list[int]]
 ) -> NumberFormat:
-    """Return the format of a column from a sample; ``whole`` counts patterns in all rows if that is not enough."""
+    """Return the number format of a column.
+
+    ``texts``  a sample of the column
+    ``asked``  the decimal sign that the caller named, if any
+    ``whole``  counts patterns in the whole column; it is called only if the sample is ambiguous
+    """
     bare = [number for text in texts if (number := undressed(text)) is not None]
     dressed = any(not re.fullmatch(NUMBER, text) and undressed(text) is not None for text in texts)
     found = {key: sum(bool(re.fullmatch(p, text)) for text in bare) for key, p in TESTS.items()}
@@ -148,7 +154,7 @@ def number_format(
 
 
 def _doubtful(found: dict[str, int]) -> bool:
-    """Return whether points may group thousands: always three digits follow, and at least one precedes."""
+    """Return whether points may be thousands separators: exactly three digits follow every point."""
     return bool(found["maybe point"] and not found["point"])
 
 

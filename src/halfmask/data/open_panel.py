@@ -1,9 +1,12 @@
 """Open any source of readings as a panel.
 
-Each stage is a module of this folder. `locate` finds files, and `formats` finds their format and opens them as a
-table. `column_types` finds the types of columns. `columns` and `long_or_wide` choose user, time and value.
-`user_column`, `time_columns` and `value_columns` find how these are written, and make the expressions that read them:
-one per role, the same on every engine. `registers` turns the states of a counter into readings.
+Each stage is a module of this folder:
+1. `locate` finds the files.
+2. `formats` recognises their format and opens them as a table.
+3. `column_types` finds the types of the columns.
+4. `columns` and `long_or_wide` choose the columns of user, time and value.
+5. `user_column`, `time_columns` and `value_columns` make the SQL expressions that parse these columns.
+6. `registers` converts counter states to readings.
 """
 
 import os
@@ -36,10 +39,12 @@ from halfmask.errors import OptionError, SourceError
 
 
 def open_panel(source: Any, options: ReadOptions | None = None, **said: Any) -> Panel:
-    """Return the readings of a path, glob, folder, address, database or frame as a panel; only a few rows are read yet.
+    """Open a path, glob, folder, address, database or data frame as a panel.
 
-    ``options`` is a `ReadOptions`, whose fields can also be given as arguments. Other fields are guessed from the first
-    rows, or from the whole column if these do not decide; the panel's guesses say why.
+    Only a few rows are read. What the options leave open is guessed from the first rows, or from the whole column if
+    these are ambiguous. The panel's ``guesses`` state the evidence.
+    ``options``  a `ReadOptions`
+    ``said``     its fields as keyword arguments, instead of ``options``
     """
     chosen = options or ReadOptions(**said)
     raw = open_table(source, chosen)
@@ -65,7 +70,7 @@ def open_panel(source: Any, options: ReadOptions | None = None, **said: Any) -> 
 
 
 def open_table(source: Any, options: ReadOptions) -> SourceTable:
-    """Return a path, glob, folder, address, database or frame as a table."""
+    """Open a path, glob, folder, address, database or data frame as a table."""
     frame = None if isinstance(source, str | os.PathLike) else frames.as_frame(source)
     on_spark = options.engine == "spark" or (frame is not None and frame.implementation in frames.SPARK)
     if options.sql is not None and on_spark:
@@ -169,10 +174,10 @@ def _note_left_out(table: Interpretation, names: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class Opening(ReadOptions):
-    """How the readings of a profile were opened.
+    """The options with which a profile's readings were opened.
 
-    ``source`` is the name of the source without its folders, which are private. ``duplicates``, ``nonfinite``, ``low``
-    and ``high`` are the policies for readings that cannot simply be used.
+    ``source``     the name of the source, without its folders, which are private
+    The other new fields are the policies for unusable readings.
     """
 
     source: str | None = None
@@ -183,7 +188,9 @@ class Opening(ReadOptions):
 
     @classmethod
     def of(cls, about: Mapping[str, Any]) -> Self:
-        """Return how a profile says it was opened; nothing is set if it was merged from differently opened sources."""
+        """Return the options that a profile's metadata contain. No option is set if the profile was merged from sources
+        that were opened differently.
+        """
         said = about.get("asked")
         known = {field.name for field in fields(cls)}
         sources = about.get("sources") or [None]
@@ -192,6 +199,6 @@ class Opening(ReadOptions):
         return cls(source=name, **plain)
 
     def panel(self, source: Any, **named: Any) -> Panel:
-        """Open a source in this way, except for the options that are named."""
+        """Open a source with these options, except for those in ``named``."""
         own = {each.name: getattr(self, each.name) for each in fields(ReadOptions)}
         return open_panel(source, **{**own, **named})

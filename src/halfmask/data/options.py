@@ -8,21 +8,22 @@ from halfmask.errors import OptionError
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What a caller can say about a source. A field that is None is guessed; the panel's guesses say how.
+    """Options for reading a source. A field that is None is guessed; the panel's ``guesses`` state the evidence.
 
-    ``user``, ``time``, ``value``  columns; ``user`` may be ``@file`` or ``@folder`` if the id is in the name
-    ``date``         the column with the day, if ``time`` holds only the time of day
-    ``format``       auto, or one of `formats.names`
-    ``table``, ``sheet``  which part of a database or workbook
-    ``sql``          a query; it calls a source ``readings`` if that is not a database
-    ``wide``         the table has one column per sensor, and one for the time
-    ``tz``           the zone whose wall clock counts, for times that have a zone
-    ``decimal``      the decimal sign, ``.`` or ``,``
-    ``date_format``  how dates are written, as for strptime: ``%d/%m/%Y %H:%M``
-    ``encoding``     the encoding of text files
-    ``skip``         the number of lines before the header
-    ``unit``         the unit of the values (``kWh``), or a conversion (``Wh:kWh``)
-    ``register``     True: values are the states of a counter, of which differences are taken; False: they are not
+    ``user``, ``time``, ``value``  names of columns; ``user`` may be ``@file`` or ``@folder`` if the name holds the id
+    ``date``             the column of dates, if ``time`` holds only the time of day
+    ``format``           ``auto`` or one of `formats.names`
+    ``table``, ``sheet`` the part of a database or workbook to read
+    ``sql``              a query; in it, ``readings`` is the source, unless the source is a database
+    ``wide``             whether the table has one column per sensor and one for the time
+    ``tz``               the zone of the wall clock to which times with a zone are converted
+    ``decimal``          the decimal sign, ``.`` or ``,``
+    ``date_format``      the strptime format of dates: ``%d/%m/%Y %H:%M``
+    ``encoding``         the encoding of text files
+    ``skip``             the number of lines before the header
+    ``unit``             the unit of the values (``kWh``) or a conversion (``Wh:kWh``)
+    ``register``         True: values are states of a counter, and their differences are the readings; False: they are
+                         not
     """
 
     user: str | None = None

@@ -1,4 +1,4 @@
-"""Find other columns that change what a row means: row numbers, kinds of readings, marks of quality."""
+"""Find other columns that matter: row numbers, kinds of readings, and quality marks."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -14,14 +14,14 @@ from halfmask.data.times import counts_from_1970
 from halfmask.errors import ColumnError
 
 _ENOUGH = 24
-"""The fewest rows from which row numbers are distinguished from ids."""
+"""The number of rows needed to tell row numbers from ids."""
 _SORTS = (
     frozenset(("metric", "measurement", "measurand", "channel", "register", "direction", "category", "parameter"))
     | {"variable", "phenomenon", "obis", "field", "type", "kind", "flow", "attribute", "commodity", "medium"}
     | {"richtung", "sparte", "energieart", "magnitud", "grandeur", "grootheid"}
     | {"appliance", "circuit", "phase", "plug", "rodzaj", "tipo", "typ", "soort", "laji"}
 )
-"""Words for a column that says what a reading is of."""
+"""Words for a column that names the kind of reading."""
 _MADE = frozenset(("actual", "real", "measured", "read", "valid", "validated", "estimated", "estimate", "estimado")) | {
     "estimada",
     "calculated",
@@ -32,15 +32,12 @@ _MADE = frozenset(("actual", "real", "measured", "read", "valid", "validated", "
     "provisional",
     "final",
 }
-"""How a reading was obtained, which does not make it another kind."""
+"""Words for how a reading was obtained. They do not make it another kind of reading."""
 _BETWEEN = "\x1f"
 
 
 def row_numbers(sample: pa.Table, found: Mapping[str, ColumnType]) -> list[str]:
-    """Return the columns that number the rows: they grow by one with every row while times change.
-
-    They identify no users.
-    """
+    """Return the columns that number the rows. They grow by one with every row, although times change."""
     if list(found) == [str(i) for i in range(len(found))]:  # no header, so no names that could be those of values
         return []
     times = [name for name, kind in found.items() if kind in TIMES | CLOCKS or role_of(name, kind) == "time"]
@@ -60,7 +57,7 @@ def _counts_rows(name: str, kind: ColumnType, column: pa.ChunkedArray) -> bool:
 
 
 def fixed_times(raw: SourceTable, found: Mapping[str, ColumnType]) -> list[str]:
-    """Return the columns of times that are the same in every row, if another one is not: those of the whole export."""
+    """Return the columns of times that are the same in every row, such as the time of export. One time must vary."""
     times = [n for n, kind in found.items() if kind in TIMES or (role_of(n, kind) == "time" and kind not in CLOCKS)]
     same = [name for name in times if len(set(raw.sample.column(name).to_pylist())) == 1]
     return [] if len(same) == len(times) else [name for name in same if len(raw.distinct(quote(name))) == 1]
@@ -75,7 +72,7 @@ _LINKS = frozenset(("of", "is", "the", "number", "no"))
 
 
 def beside_time(sample: pa.Table, found: Mapping[str, ColumnType]) -> list[str]:
-    """Return the columns of numbers that describe the time and are not readings: hours, weekdays, counts from 1970."""
+    """Return the columns of numbers that describe the time, such as hours, weekdays and epoch numbers."""
     parts = [
         name
         for name, kind in found.items()
@@ -92,15 +89,12 @@ _BAD = frozenset(("bad", "invalid", "error", "fault", "faulty", "questionable", 
 
 
 def is_flag(name: str) -> bool:
-    """Return whether a column's name says that it marks the quality of readings."""
+    """Return whether a column's name shows that it marks the quality of readings."""
     return bool(_FLAGS & set(words(name)))
 
 
 def flagged(sample: pa.Table, found: Mapping[str, ColumnType], used: frozenset[str]) -> list[str]:
-    """Return notes on columns that mark some readings as bad.
-
-    These readings are used unless a query leaves them out.
-    """
+    """Return notes on columns that mark readings as bad. Such readings are used, and the note says how to omit them."""
     flags = [n for n, kind in found.items() if n not in used and kind is ColumnType.TEXT and is_flag(n)]
     bad = {name: sum(bool(_BAD & set(words(text))) for text in texts(sample.column(name))) for name in flags}
     return [
@@ -113,9 +107,11 @@ def flagged(sample: pa.Table, found: Mapping[str, ColumnType], used: frozenset[s
 def check_sorts(
     raw: SourceTable, found: Mapping[str, ColumnType], user: str, value: str | None, used: frozenset[str]
 ) -> None:
-    """Raise an error if a user has several kinds of readings by a column that is not used.
+    """Raise an error if an unused column shows that a user has several kinds of readings.
 
-    ``user`` is an expression. A column that is constant for each user, such as a tariff, does not count.
+    ``user``  the SQL expression of the user
+
+    A column that is constant for each user, such as a tariff, is not an error.
     """
     free = [name for name, kind in found.items() if name not in used and kind in WHOLE | {ColumnType.TEXT}]
     check_directions(raw, free, value)
@@ -181,7 +177,7 @@ def check_quantities(raw: SourceTable, name: str) -> None:
 
 
 def check_user_column(raw: SourceTable, name: str) -> None:
-    """Raise an error if the name of the column chosen for the user says that it holds kinds of readings."""
+    """Raise an error if the column chosen for the user is named like a kind of readings and has several values."""
     kinds = [kind for kind in raw.distinct(quote(name)) if kind] if _is_sort(name) else []
     if len(kinds) > 1:
         raise ColumnError(
@@ -197,5 +193,5 @@ def _is_sort(name: str) -> bool:
 
 
 def _each(raw: SourceTable, name: str, kinds: Sequence[str]) -> str:
-    """Return the queries that each read one kind of readings."""
+    """Return a query for each kind of readings, as advice in a message."""
     return " or ".join(Queries(raw.origin).where(f"{text_of(name)} in {in_list([kind])}") for kind in kinds[:4])

@@ -1,4 +1,4 @@
-"""A panel: readings of many users over time as one lazy frame, wherever they are stored."""
+"""A panel: the readings of many users over time, as one lazy frame."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator
@@ -13,14 +13,15 @@ from halfmask.data.sql import Queries
 
 T = TypeVar("T")
 Quick = Callable[[], Generator[pa.RecordBatch]]
-"""Streams user, time and value, or fails on the first that is not written as the first rows are."""
+"""Streams user, time and value. Fails on the first cell that is not written like those of the first rows."""
 
 
 @dataclass(frozen=True)
 class Guess:
-    """One conclusion about a source, the evidence for it, and the option that overrules it.
+    """A conclusion about a source, the evidence for it, and the option that overrules it.
 
-    ``sure``: whether a name or a proof shows it. If not, it was the only choice left, and the readings are checked.
+    ``sure``  True if a name or other evidence proves it; False if it was the only choice left, so that it must be
+              checked
     """
 
     what: str
@@ -31,13 +32,13 @@ class Guess:
 
 
 class Engine(ABC):
-    """What a panel needs from the engine under its frame, in addition to Narwhals' expressions."""
+    """The operations that a panel needs from its engine, in addition to Narwhals' expressions."""
 
     name: str
 
     @abstractmethod
     def table(self, rows: pa.Table) -> nw.LazyFrame[Any]:
-        """Bring a small Arrow table to the engine, so that it can be joined."""
+        """Copy a small Arrow table to the engine, so that it can be joined."""
 
     @abstractmethod
     def collect(self, frame: nw.LazyFrame[Any]) -> pa.Table:
@@ -45,50 +46,52 @@ class Engine(ABC):
 
     @abstractmethod
     def misread(self, error: Exception) -> bool:
-        """Return whether a query failed because a reading could not be read, and for no other reason."""
+        """Return whether a query failed because a reading could not be parsed."""
 
     @abstractmethod
     def keep(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-        """Run a query now and keep its result on the engine for later queries."""
+        """Run a query now, and keep the result on the engine for later queries."""
 
     @abstractmethod
     def map_users(
         self, frame: nw.LazyFrame[Any], groups: int, work: Callable[[Iterator[pa.RecordBatch]], T]
     ) -> Iterator[T]:
-        """Return the results of ``work`` for each group of users; all rows of a user are in one group.
+        """Divide the users into groups, and yield the result of ``work`` for each group.
 
-        ``groups`` is the number of groups. If it is 1, Spark chooses as many as suit the number of rows.
+        ``groups``  the number of groups; if it is 1, Spark chooses a number that suits the number of rows
+        All rows of a user are in one group.
         """
 
     @abstractmethod
     def batches(self, frame: nw.LazyFrame[Any]) -> Generator[pa.RecordBatch]:
-        """Run a query and stream its result, which is never in memory as a whole."""
+        """Run a query and stream its result. Memory never holds the whole result."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Readings as a lazy frame of three columns, and what was assumed to read them.
+    """Readings as a lazy frame of three columns, and the conclusions about how to read them.
 
     The columns of ``frame``:
 
-    ``user``   string or integer; null if the source does not name one
+    ``user``   string or integer; null if unknown
     ``time``   Int64, microseconds of local wall-clock time since 1970-01-01T00:00; null if unknown
-    ``value``  Float64; null, NaN and infinities are not removed
+    ``value``  Float64; null, NaN and infinities are kept
 
     The other fields:
 
-    ``ordered``   the frame with a column ``order`` (Int64) that grows in the order of the source; it costs more, and
-                  serves only to find the first and the last of duplicates
-    ``unit``      the unit of the values, if it is known
-    ``quantity``  what the values measure if they do not add up, such as temperatures (`averaged_quantities`)
-    ``register``  whether values were the states of a register; None if nobody said
-    ``losses``    of a register: counts the states that gave no reading, by reason
-    ``guesses``   what was concluded about the source, and why
-    ``notes``     conclusions that are worth a line every time
-    ``quick``     streams the frame by a faster reader, which fails on what is not written like the first rows; its
-                  numbers count only if it reaches the end; None if there is no such reader
-    ``guard``     wraps every query: it turns an engine's failure into an error that names file and row
-    ``queries``   read a part of the source
+    ``ordered``   the frame with a column ``order`` (Int64) that grows in the source's order; it is slower, and is used
+                  only
+                  to find the first and last of duplicates
+    ``unit``      the unit of the values, if known
+    ``quantity``  the kind of values if they must not be summed, such as temperatures (`averaged_quantities`)
+    ``register``  whether the values were counter states; None if not known
+    ``losses``    for a register: counts the states that gave no reading, by reason
+    ``guesses``   the conclusions about the source, with their evidence
+    ``notes``     conclusions that are always shown
+    ``quick``     streams the frame faster, but fails on cells that are not written like the first rows; then its output
+                  must be discarded; None if there is no faster reader
+    ``guard``     wraps every query and turns an engine's failure into an error that names file and row
+    ``queries``   queries for messages that advise to read part of the source
     """
 
     frame: nw.LazyFrame[Any]
@@ -106,7 +109,7 @@ class Panel:
     queries: Queries = field(default=Queries())
 
     def collect(self, frame: nw.LazyFrame[Any]) -> pa.Table:
-        """Run a query over this panel, with errors that name the place in the source."""
+        """Run a query on this panel. Errors name the place in the source."""
         with self.guard():
             return self.engine.collect(frame)
 

@@ -1,4 +1,4 @@
-"""Find the sampling step of a panel: the most common distance between successive readings of a user."""
+"""Find the interval between readings: the most common time between successive readings of a user."""
 
 from collections.abc import Generator
 from contextlib import closing
@@ -41,7 +41,9 @@ def _first(batches: Generator[pa.RecordBatch]) -> pa.Table:
 
 
 def step_of(rows: pa.Table) -> int | None:
-    """Return the most common positive time between two successive readings of a user; None if there is none."""
+    """Return the most common positive time between successive readings of a user, in microseconds; None if there is
+    none.
+    """
     codes = np.asarray(rows["user"].combine_chunks().dictionary_encode().indices)
     times = np.asarray(rows["time"])
     order = np.lexsort((times, codes))
@@ -54,7 +56,7 @@ def step_of(rows: pa.Table) -> int | None:
 
 
 def of_some_users(panel: Panel, users: pa.Array, *more: str) -> pa.Table:
-    """Return user, time and ``more`` of all readings of some users, from the whole source."""
+    """Return all readings of some users: the columns user, time and ``more``."""
     wanted = panel.engine.table(pa.table({"user": users}))
     placed = panel.frame.filter(~nw.col("time").is_null()).select("user", "time", *more)
     return panel.collect(placed.join(wanted, on="user", how="semi"))

@@ -1,6 +1,6 @@
-"""Convert the states of meters that count on (registers) into what was used between two states.
+"""Convert the states of cumulative counters (registers) to readings, the differences between successive states.
 
-A difference has the time of the earlier state: what was used from 23:30 to midnight is the reading of 23:30.
+A difference has the time of the earlier state: the consumption from 23:30 to midnight is the reading of 23:30.
 """
 
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from halfmask.arrays import FloatArray, IntArray
 from halfmask.data.panel import Panel
 
 ENOUGH = 24
-"""Changes that must have been seen before a register is spoken of."""
+"""The number of changes needed to conclude that values are counter states."""
 LARGE, LONG = 20, 2 * 86_400_000_000
 LARGEST = float(np.finfo(np.float64).max)
 REASONS = (
@@ -29,17 +29,17 @@ USED, UNPLACED = -1, -2
 
 @dataclass(frozen=True)
 class Rising:
-    """Users whose values rise as those of a register do; ``others`` are users whose values do not."""
+    """Users whose values rise like counter states (``users``), and the other users (``others``)."""
 
     users: tuple[str, ...]
     others: tuple[str, ...]
 
 
 def registers(rows: pa.Table) -> Rising | None:
-    """Return the users whose values are states of a register; None if there are none.
+    """Return the users whose values are counter states; None if there are none.
 
-    If no user has enough changes to decide, the changes of all users count together. If the values of other users do
-    not rise, a register must rise for two days, which no temperature does.
+    If no user has enough changes, the changes of all users are pooled. If some users' values do not rise, the others
+    must rise for at least two days, so that a rising temperature is not taken for a counter.
     """
     coded = rows["user"].combine_chunks().dictionary_encode()
     names, codes = [str(name) for name in coded.dictionary.to_pylist()], np.asarray(coded.indices)
@@ -65,9 +65,9 @@ def registers(rows: pa.Table) -> Rising | None:
 
 
 def _rises(values: FloatArray, change: FloatArray) -> bool:
-    """Return whether values never fall, except at a rare reset, and are large compared with their changes.
+    """Return whether values look like counter states: they rarely fall, and are large compared with their changes.
 
-    At most 1 in 50 changes is negative, and the median value is above 20 times the median change.
+    At most 1 of 50 changes is negative. The median value is above 20 times the median change.
     """
     moved = change[change != 0]
     if 50 * int((moved < 0).sum()) > len(moved):
@@ -76,17 +76,15 @@ def _rises(values: FloatArray, change: FloatArray) -> bool:
 
 
 def differences(panel: Panel, step: int | None) -> Panel:
-    """Return the panel of what was used between two states, each at the time of the earlier one.
+    """Return the panel of differences between successive counter states, each at the time of the earlier state.
 
-    ``losses`` counts the states that give no reading, by reason:
+    Rows without user or time are kept. These states give no reading, and ``losses`` counts them by reason:
 
-    - the first state of each user, because no interval ends with it
-    - a state after a gap: the difference is of several steps
-    - a state after a reset: the counter went back to zero (if it rolled over at a power of ten, the difference counts)
-    - a second state at one time
+    - the first state of each user
+    - a state after a gap, because the difference covers several intervals
+    - a state after a reset to zero; a counter that rolls over at a power of ten is not a reset
+    - a second state at the same time
     - a state without a value
-
-    Rows without user or time are kept.
     """
     told = _told(panel.frame, step)
     used = nw.col("reason") == USED
@@ -107,10 +105,9 @@ def differences(panel: Panel, step: int | None) -> Panel:
 
 
 def _told(rows: nw.LazyFrame[Any], step: int | None) -> nw.LazyFrame[Any]:
-    """Return every row with the state before it, the difference, and the reason if it gives no reading.
+    """Add to every row the earlier state, the difference, and the reason if there is no reading.
 
-    The source is read only once, because a query of DuckDB 2.0 that reads a large CSV file twice, once to sort it,
-    never ends.
+    The source is read only once: DuckDB 2.0 hangs on queries that read a large CSV file twice, once to sort it.
     """
     placed = ~nw.col("user").is_null() & ~nw.col("time").is_null()
     finite = nw.when(nw.col("value").abs() <= LARGEST).then(nw.lit(USED)).otherwise(nw.lit(len(REASONS) - 1))
@@ -119,7 +116,7 @@ def _told(rows: nw.LazyFrame[Any], step: int | None) -> nw.LazyFrame[Any]:
         state=nw.col("value").shift(1).over("user", "state_of", order_by="time"),
     )
     change, distance = nw.col("value") - nw.col("state"), nw.col("time") - nw.col("earlier")
-    # The power of ten above the state: a counter with that many digits starts again from nought.
+    # The power of ten above the state, at which a counter with this many digits rolls over to zero.
     digits = nw.when(nw.col("state") >= 1).then(nw.col("state")).otherwise(nw.lit(1.0)).log(10.0).floor() + 1.0
     top = nw.lit(10.0) ** digits
     rolled = (change < 0) & (nw.col("state") > top * 0.9) & (nw.col("value") < top * 0.1)

@@ -1,4 +1,4 @@
-"""A table of an engine before its columns are interpreted as readings."""
+"""A table of an engine, before its columns are interpreted as readings."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -15,14 +15,14 @@ from halfmask.data.sql import READINGS, quote
 from halfmask.errors import HalfmaskError, RunError
 
 SAMPLE_ROWS = 1_000
-"""The number of first rows that show what a column holds."""
+"""The number of first rows that are used as a sample."""
 MOST_TEXTS = 1_000
-"""The largest number of different texts of a column that are counted."""
+"""The largest number of distinct texts for which `SourceTable.distinct` returns counts."""
 
 
 @dataclass(frozen=True)
 class CellPlace:
-    """The place of a cell in the source and its text: the file, if there is one, and the data row, counted from 1."""
+    """A cell's text and its place: the file, if any, and the number of the data row, counted from 1."""
 
     file: str | None
     row: int
@@ -31,14 +31,14 @@ class CellPlace:
 
 @dataclass(frozen=True)
 class Rule:
-    """How one column is read as user, time or value.
+    """How to parse one column.
 
-    ``role``     user, time or value
-    ``sql``      the expression that reads a cell, and fails if it cannot
-    ``bad``      a condition that holds for the cells on which ``sql`` fails; None if it never fails
-    ``wanted``   in words, what a readable cell looks like
-    ``quick``    a quicker expression for cells written like the first rows; if it fails, ``sql`` is used; may be empty
-    ``cells``    how Arrow's still quicker readers of text and Parquet read the column; None if they cannot
+    ``role``    user, time or value
+    ``sql``     the SQL expression that parses a cell, or fails
+    ``bad``     the SQL condition for cells on which ``sql`` fails; None if it never fails
+    ``wanted``  a description of readable cells, for error messages
+    ``quick``   a faster SQL expression that works only for cells written like the first rows; may be empty
+    ``cells``   how Arrow's readers of text and Parquet parse the column, which is faster still; None if they cannot
     """
 
     role: str
@@ -51,20 +51,21 @@ class Rule:
 
 
 def operand(name: str, column: pa.ChunkedArray) -> str:
-    """Return the column as an SQL operand; it is cast to text if it holds categories or only nulls."""
+    """Return a column as an SQL operand. It is cast to text if it holds categories or only nulls."""
     plain = not (pa.types.is_dictionary(column.type) or pa.types.is_null(column.type))
     return quote(name) if plain else f"CAST({quote(name)} AS VARCHAR)"
 
 
 class SourceTable(ABC):
-    """A table of an engine with a sample of it. From a query's failure it finds the row at fault.
+    """A table of an engine, with a sample of its rows. After a failed query it can find the row that caused the
+    failure.
 
-    ``partitions``  the columns that come from folder names (``day=2026-01-31``), not from the files
-    ``units``       the units that a row under the header names
+    ``partitions``  the columns that are encoded in folder names (``day=2026-01-31``)
+    ``units``       the units from a row under the header
     ``workplace``   a temporary folder that exists as long as the table
-    ``by_blocks``   returns a function that reads three columns by Arrow, and fails on cells of other types; or None
-    ``origin``      what a caller's query has after FROM
-    ``rules``       how the columns are read, if the format fixes it
+    ``by_blocks``   returns a function that reads columns with Arrow; None if Arrow cannot read the table
+    ``origin``      the text after FROM in the caller's query
+    ``rules``       how to parse the columns, if the format fixes it
     """
 
     engine: Engine
@@ -83,14 +84,14 @@ class SourceTable(ABC):
 
     @abstractmethod
     def frame(self, columns: str, shown: str = "*", *, ordered: bool = False) -> nw.LazyFrame[Any]:
-        """Return ``SELECT shown FROM (SELECT columns FROM the table)``; ``ordered`` adds ``order`` to both."""
+        """Return ``SELECT shown FROM (SELECT columns FROM the table)``. ``ordered`` adds a column ``order`` to both."""
 
     @abstractmethod
     def of_parts(self, columns: str, rest: str = "") -> pa.Table:
-        """Return the rows of ``SELECT columns FROM the table rest``, run on each part of the table by itself."""
+        """Run ``SELECT columns FROM the table rest`` on each part of the table, and return the rows of all parts."""
 
     def select(self, expressions: Mapping[str, str], *, ordered: bool) -> nw.LazyFrame[Any]:
-        """Return the named expressions of every row, with ``order`` if ``ordered``."""
+        """Return a frame with the named SQL expressions as columns. ``ordered`` adds the column ``order``."""
         return self.frame(", ".join(f"{sql} AS {quote(name)}" for name, sql in expressions.items()), ordered=ordered)
 
     def unpivot(
@@ -103,32 +104,37 @@ class SourceTable(ABC):
         *,
         ordered: bool,
     ) -> nw.LazyFrame[Any]:
-        """Return ``user, time, value`` with a row for every value of every row of the table.
+        """Return user, time and value, with one row for each value of each row of the table.
 
-        If there is one expression for the user, it serves all values. ``moment`` is the expression of a reading's time:
-        ``base`` is the expression of the row's time, and ``shift`` is the offset of the reading.
+        ``users``    the SQL expression of each value's user, or one expression for all
+        ``base``     the expression of the row's time
+        ``offsets``  the offset of each value's time from the row's time
+        ``moment``   the expression of a reading's time, which refers to ``base`` and ``shift`` (the offset)
+        ``values``   the expression of each value
         """
         user = users[0] if len(users) == 1 else f"unnest([{', '.join(users)}])"
         shift = f"unnest([{', '.join(map(str, offsets))}])" if any(offsets) else "0"
         columns = f'{user} AS "user", {base} AS base, {shift} AS shift, unnest([{", ".join(values)}]) AS "value"'
-        # The clock of a zone is a long expression: it is written once, outside, and not once per column.
+        # The conversion to a zone's clock is a long expression, so it is applied once, outside the inner query.
         return self.frame(columns, f'"user", {moment} AS "time", "value"', ordered=ordered)
 
     def distinct(self, text: str) -> dict[str, int]:
-        """Return the texts of an expression, stripped, and how often each occurs; null counts as an empty text."""
+        """Return the distinct texts of an SQL expression and their counts. Outer blanks are removed; null counts as
+        empty.
+        """
         text = f"coalesce(trim(CAST({text} AS VARCHAR)), '')"
         found = self.of_parts(f"{text} AS text, count(*) AS rows", f"GROUP BY ALL ORDER BY text LIMIT {MOST_TEXTS}")
         rows = found.group_by("text").aggregate([("rows", "sum")]).sort_by("text").slice(0, MOST_TEXTS)
         return dict(zip(rows["text"].to_pylist(), rows["rows_sum"].to_pylist(), strict=True))
 
     def count(self, conditions: Sequence[str]) -> list[int]:
-        """Return for each condition the number of rows that meet it."""
+        """Return the number of rows that meet each condition."""
         counts = ", ".join(f"count(*) FILTER (WHERE {condition}) AS n{i}" for i, condition in enumerate(conditions))
         return [sum(column.to_pylist()) for column in self.of_parts(counts).columns]
 
     @abstractmethod
     def first(self, condition: str, shown: str) -> CellPlace | None:
-        """Return the first row that meets a condition, with the text of ``shown`` in it; None if no row does."""
+        """Return the place of the first row that meets a condition, with the text of ``shown``; None if no row does."""
 
     @abstractmethod
     def fatal(self, error: Exception) -> RunError | None:
@@ -136,7 +142,7 @@ class SourceTable(ABC):
 
     @abstractmethod
     def explain(self, error: Exception) -> HalfmaskError:
-        """Return the error for a failure that is not due to a single reading."""
+        """Return the error for a failure that no single reading caused."""
 
     def keep(self, columns: Sequence[str]) -> None:  # noqa: B027 (most tables read only what is asked for anyway)
-        """Keep only these columns, because no later query needs others."""
+        """Restrict later queries to these columns."""

@@ -1,16 +1,20 @@
-"""Synthetic data like the paper's: half-hourly electricity of Irish users, drawn at random.
+"""Synthetic readings like the paper's: half-hourly electricity of Irish users, drawn at random.
 
-A reading of user n on day d in half-hour h is, in the units of the trial's files,
+The reading of user n on day d in half-hour h is, rounded to three decimals and in the unit of the trial's files,
 
-    level(n) * calendar(d) * shape(h) * burst_n(z(n, d, h)) / mean_n,    rounded to three decimals,
+    level(n) * calendar(d) * shape(h) * burst_n(z(n, d, h)) / mean_n
 
-with ``level`` the user's long-run mean, ``calendar`` its type's month and day of week, ``shape`` its type's day, and
-``burst`` a skewed factor, divided by its mean, of a standard normal process ``z``. Part of ``z`` is the user's own
-rhythm, the same every day (`synthetic_habits`); the rest is new every day. Whole days are missing, in runs.
+``level``     the user's long-run mean
+``calendar``  the factor of the month and the day of the week, for the user's type
+``shape``     the typical day of the user's type
+``burst_n``   a skewed function of ``z``, divided by its mean ``mean_n``
+``z``         a standard normal process: partly the user's rhythm, the same every day (`synthetic_habits`), partly new
 
-Figures of the trial (means, quantiles, shapes) are public and are used as published. How users differ in rhythm and in
-bursts is fitted to attacks on 500 Swiss households (`synthetic_habits`); what businesses' days look like is assumed.
-Users are independent given the calendar: a study of weather or of common shocks would find none.
+Some whole days are missing, in runs.
+
+Means, quantiles and shapes are figures that the trial published. The differences between users' rhythms and bursts
+are fitted to attacks on 500 Swiss households (`synthetic_habits`). The days of businesses are assumed. Users are
+independent given the calendar, so the data show no effect of weather or of other common causes.
 """
 
 import os
@@ -58,10 +62,11 @@ OFFICE_DAY = np.interp(np.arange(SLOTS) / 2, [0, 6, 9, 17, 21, 24], [0.5, 0.5, 1
 
 @dataclass(frozen=True)
 class UserType:
-    """One type of user: its number in the trial, its mean, the spread of its users' means, and its rhythm.
+    """One type of user: its number in the trial, its mean, the spread of its users' means, and its typical week and
+    day.
 
-    ``spread`` pairs probabilities with long-run means. Between them the logarithm of the mean is linear in the normal
-    score, so two points define a lognormal law.
+    ``spread``  pairs of a probability and a long-run mean. The logarithm of the mean is interpolated linearly in the
+                normal score of the probability, so two points define a lognormal distribution.
     """
 
     name: str
@@ -87,12 +92,12 @@ TYPES = (
     UserType("other", 1735, 0.747, ((0.0001, 0.043), (0.9999, 7.9)), HOME_WEEK, HOME_DAY),
 )
 
-# What changes from day to day has a part that lasts the day, and remembers the last half-hour. With both and with the
-# rhythm, lag-1 autocorrelation is .5.
+# The daily changing part is the sum of a part that lasts the day and one that depends on the last half-hour. With both
+# and the rhythm, the lag-1 autocorrelation is 0.5.
 DAY_WEIGHT = 0.62
 HALF_HOUR_MEMORY = 0.12
 
-# An outage is where a slow normal process over days is low: a tenth of all days, in runs of about three.
+# Readings are missing on days when a slow normal process is low: a tenth of all days, in runs of about three.
 OUTAGE = float(ndtri(0.10))
 OUTAGE_MEMORY = 0.9
 
@@ -106,14 +111,15 @@ def synth(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> None:
-    """Write a panel like the paper's to one Parquet file: ``user``, ``time``, ``value``, ordered by user, then time.
+    """Write a synthetic panel to a Parquet file: ``user``, ``time``, ``value``, ordered by user, then time.
 
-    It has exactly ``users * days * 48`` rows from 2009-07-14 00:00; a missing reading is a row without a value. Months
-    and days of week are taken relative to the chosen days, so that a short panel keeps each type's mean. Equal
-    arguments give equal bytes with any number of ``workers`` (default: one per core).
+    The file has ``users * days * 48`` rows and begins at 2009-07-14 00:00. A missing reading is a row without a value.
+    The calendar's factors are relative to the chosen days, so a short panel keeps each type's mean. Equal arguments
+    give equal bytes, whatever the number of workers.
 
-    ``progress`` is called with the number of users written and the number of all users. If it raises an exception, the
-    run ends and leaves no file.
+    ``workers``   number of threads; by default one per core
+    ``progress``  called with the number of users written and of all users; if it raises an exception, the run ends and
+                  leaves no file
     """
     workers = (os.cpu_count() or 1) if workers is None else workers
     _check("users", users, 1, np.iinfo(np.int32).max - FIRST_ID)
@@ -134,19 +140,17 @@ def _check(name: str, value: int, low: int, high: int | None) -> None:
 
 
 def _types(users: int, seed: int) -> NDArray[np.intp]:
-    """Return an index into ``TYPES`` for each user.
-
-    The types' shares are rounded cumulatively, their order is random.
-    """
+    """Return an index into ``TYPES`` for each user, in random order and in the trial's proportions."""
     shares = np.cumsum([0, *(kind.allocated for kind in TYPES)])
     counts = np.diff(np.rint(users * shares / shares[-1]).astype(np.intp))
     return stream(seed, "synth.types").permutation(np.repeat(np.arange(len(TYPES)), counts))
 
 
 def _levels(kind: UserType, users: int, rng: np.random.Generator) -> FloatArray:
-    """Return long-run means: one draw from each of ``users`` equally likely strata, scaled to the type's mean.
+    """Return the users' long-run means: one draw from each of ``users`` equally likely strata, scaled to the type's
+    mean.
 
-    Strata keep quantiles and mean right in small panels too; independent draws would not.
+    With strata, quantiles and mean are also right in small panels.
     """
     probabilities, means = np.array(kind.spread).T
     scores = ndtri((rng.permutation(users) + rng.random(users)) / users)
@@ -156,7 +160,7 @@ def _levels(kind: UserType, users: int, rng: np.random.Generator) -> FloatArray:
 
 
 def _calendar(kind: UserType, days: int) -> FloatArray:
-    """Return the factor of each day: month times day of week, relative to the mean over the panel's days."""
+    """Return a factor for each day: month times day of the week, divided by the mean of all days."""
     dates = FIRST_DAY + np.arange(days)
     month = dates.astype("datetime64[M]").astype(int) % 12
     sunday_first = (dates.astype(int) + 4) % 7
@@ -167,10 +171,17 @@ def _calendar(kind: UserType, days: int) -> FloatArray:
 
 @dataclass(frozen=True)
 class _Population:
-    """The users' properties, a few bytes per user. Readings are drawn block by block, each from its own random stream.
+    """The users' properties. Readings are drawn block by block, each block from its own random stream.
 
-    ``types``, ``levels`` and ``places`` (among the users of one type, by level) have one entry per user; ``calendars``
-    and ``shapes`` have one row per type; ``turns`` shift all habits.
+    One entry per user:
+
+    ``types``   index into `TYPES`
+    ``levels``  long-run mean
+    ``places``  rank of the mean among users of the type
+
+    One row per type: ``calendars``, the factor of each day, and ``shapes``, the typical day.
+
+    ``turns``   random shifts of all habits
     """
 
     seed: int
@@ -199,7 +210,9 @@ class _Population:
         return len(self.calendars[0])
 
     def readings(self, first: int, last: int) -> tuple[FloatArray, NDArray[np.bool_]]:
-        """Return values and marks of missing values of users ``first`` to ``last`` (exclusive), by user, then time."""
+        """Return the values of users ``first`` to ``last`` (exclusive), and which are missing; ordered by user, then
+        time.
+        """
         rng, types, levels = stream(self.seed, "synth.readings", first), self.types[first:last], self.levels[first:last]
         shape = (last - first, self.days, SLOTS)
         missing = _remembering(rng, shape[:2], OUTAGE_MEMORY) < OUTAGE
@@ -213,7 +226,7 @@ class _Population:
 
 
 def _remembering(rng: np.random.Generator, shape: tuple[int, int], memory: float) -> FloatArray:
-    """Return a stationary normal AR(1) process along the last axis: z_t = memory z_(t-1) + sqrt(1 - memory^2) e_t."""
+    """Draw a stationary normal AR(1) process along the last axis: z_t = memory z_(t-1) + sqrt(1 - memory^2) e_t."""
     step = np.sqrt(1 - memory**2)
     noise = rng.standard_normal(shape)
     noise[:, 0] /= step
@@ -224,7 +237,7 @@ def _remembering(rng: np.random.Generator, shape: tuple[int, int], memory: float
 
 
 def _activity(rng: np.random.Generator, shape: tuple[int, int, int]) -> FloatArray:
-    """Return the standard normal e behind the bursts: one part lasts the day, the other fades within hours."""
+    """Draw the part of activity that differs from day to day: standard normal, partly constant over a day."""
     users, days, slots = shape
     lasting = rng.standard_normal((users, days, 1))
     fading = _remembering(rng, (users, days * slots), HALF_HOUR_MEMORY).reshape(shape)
@@ -243,7 +256,7 @@ SCHEMA = pa.schema(
 
 
 def _write(path: Path, population: _Population, workers: int, progress: Progress | None) -> None:
-    """Draw blocks of users in threads (NumPy and Arrow release the interpreter's lock), and write them in order."""
+    """Draw blocks of users in threads, and write them in order. NumPy and Arrow release the interpreter's lock."""
     users = len(population.types)
     block = max(1, round(ROWS_A_GROUP / (population.days * SLOTS)))
     half_hours = FIRST_DAY.astype("datetime64[us]") + np.arange(population.days * SLOTS) * np.timedelta64(30, "m")
@@ -255,7 +268,7 @@ def _write(path: Path, population: _Population, workers: int, progress: Progress
         values, missing = population.readings(first, last)
         return pa.table([pa.array(ids), times.slice(0, len(ids)), pa.array(values, mask=missing)], schema=SCHEMA)
 
-    # Times differ by a constant and values repeat: these encodings make a third of the default's bytes.
+    # Times differ by a constant and values repeat. These encodings need a third of the default's bytes.
     encodings = {"use_dictionary": ["user", "value"], "column_encoding": {"time": "DELTA_BINARY_PACKED"}}
     with pq.ParquetWriter(path, SCHEMA, compression="zstd", **encodings) as writer:
         for (_, last), table in zip(ends, side_by_side((partial(draw, *each) for each in ends), workers), strict=True):

@@ -1,26 +1,31 @@
-"""What tells one user of the synthetic panel from another: a rhythm of its own, and how strongly it bursts.
+"""Differences between synthetic users: each has its own daily rhythm and its own bursts of consumption.
 
 A reading follows a standard normal activity
 
-    z(n, d, h) = OWN r_n(h) + sqrt(1 - OWN^2) e(n, d, h),
+    z(n, d, h) = OWN r_n(h) + sqrt(1 - OWN^2) e(n, d, h)
 
-with r_n the user's rhythm, which is the same every day, and e what changes from day to day. A rhythm is a sum of
-`HARMONICS` cosines of the day with phases of the user's own. A reading is proportional to burst_n(z), which is
+r_n  the user's rhythm, the same every day: `HARMONICS` cosines of the day with the user's own phases
+e    the part that changes from day to day
 
-    0 below `NOTHING`, else exp(max(base_n (z - KNEE), peak_n (z - KNEE))), and constant from `CEILING`,
+A reading is proportional to
 
-with slopes base_n and peak_n of the user's own: below the knee a base load that varies little, above it appliances, at
-the ceiling everything switched on, and at times nothing at all.
+    burst_n(z) = exp(max(base_n (z - KNEE), peak_n (z - KNEE))),
 
-Phases and slopes are quasi-random in the user's place among its type's users, in order of their means: so any number
-of them averages out, and each type's day keeps its published shape.
+but it is 0 below `NOTHING` and constant above `CEILING`. The slopes base_n and peak_n differ between users. Below the
+knee there is a base load that varies little; above the knee appliances run.
 
-`OWN`, the harmonics, slopes, knee and ceiling are fitted to figures: quantiles, coefficient of variation and share of
-zeros of the trial's pooled readings (`synth`); and of 500 Swiss households over 49 days, the share that is
-re-identified from one unmasked day (93 %, `halfmask.protection.attacks.reidentification`), and the highest half-hour of
-a day over the day's mean (3.5 in the middle home; 4.0 here, since the trial's quantiles leave little less). No reading
-of those households is in here. One figure differs: habits do not change over the weeks, so that half of the reports
-names nearly every user even under heavy noise.
+Phases and slopes are quasi-random in the user's rank (by mean) among the users of its type. So they average out over
+any number of users, and each type keeps its published daily shape.
+
+The parameters are fitted to
+
+- the trial's quantiles, coefficient of variation and share of zeros (`synth`)
+- 500 Swiss households over 49 days: 93 % of them are re-identified from one unmasked day
+  (`halfmask.protection.attacks.reidentification`), and the median household's highest half-hour of a day is 3.5 times
+  the day's mean (4.0 here, because the trial's quantiles allow little less)
+
+The Swiss readings themselves are not contained here. One property is unrealistic: habits never change, so half of the
+reports identify nearly every user even under heavy noise.
 """
 
 from dataclasses import dataclass
@@ -34,23 +39,23 @@ SLOTS = 48
 HARMONICS = 12
 OWN = 0.54
 BASE, BASE_SPREAD = 0.387, 0.132
-"""Middle slope of the base load, and log-standard deviation of users' slopes."""
+"""Median slope of the base load, and standard deviation of its logarithm over users."""
 PEAK, PEAK_SPREAD, STEEPEST = 0.864, 0.26, 1.476
 KNEE, CEILING, NOTHING = -0.181, 2.467, -2.409
 REFERENCE, ROUNDS = 2048, 6
-"""Users, and steps of the fixed-point iteration, by which a type's day is corrected."""
+"""The number of users and of fixed-point iterations with which `corrected` computes a day."""
 
 
 @dataclass(frozen=True)
 class SyntheticHabits:
-    """SyntheticHabits of some users: rhythms (users, slots) and slopes (users, 1)."""
+    """The habits of some users: rhythms (users, slots) and slopes (users, 1)."""
 
     rhythm: FloatArray
     base: FloatArray
     peak: FloatArray
 
     def bursts(self, e: FloatArray) -> FloatArray:
-        """Return burst_n(z) for e (users, days, slots), which is overwritten."""
+        """Return burst_n(z) for the daily changing part ``e`` (users, days, slots). ``e`` is overwritten."""
         e *= np.sqrt(1 - OWN**2)
         e += OWN * self.rhythm[:, None]
         nothing = e < NOTHING
@@ -62,7 +67,7 @@ class SyntheticHabits:
         return factor
 
     def expected(self) -> FloatArray:
-        """Return the mean burst (users, slots), over all that changes from day to day."""
+        """Return the expected burst (users, slots) over all days."""
         mean, spread = OWN * self.rhythm, float(np.sqrt(1 - OWN**2))
         top = np.exp(self.peak * (CEILING - KNEE)) * ndtr((mean - CEILING) / spread)
         parts = ((self.base, NOTHING, KNEE), (self.peak, KNEE, CEILING))
@@ -70,7 +75,11 @@ class SyntheticHabits:
 
 
 def habits(places: IntArray, turns: FloatArray) -> SyntheticHabits:
-    """Return the habits of users in these places; ``turns`` (`HARMONICS` + 2,) in 0..1 shift all of them."""
+    """Return the habits of users.
+
+    ``places``  the rank of each user among the users of its type
+    ``turns``   (`HARMONICS` + 2,) random numbers from 0 to 1 that shift the habits of all users
+    """
     steps = _plastic(HARMONICS + 2) ** -np.arange(1.0, HARMONICS + 3)
     even = ((places[:, None] + 1) * steps + turns) % 1
     phases = 2 * np.pi * even[:, :HARMONICS]
@@ -83,9 +92,9 @@ def habits(places: IntArray, turns: FloatArray) -> SyntheticHabits:
 
 
 def corrected(day: FloatArray, turns: FloatArray) -> FloatArray:
-    """Return the shape of a day that bursts are multiplied with, so that users' mean day is ``day``.
+    """Return the shape by which bursts are multiplied, so that the users' mean day is ``day``.
 
-    A user whose rhythm follows the day has a larger mean, and is divided by it; the correction makes up for that.
+    The correction is needed because each user is divided by its mean, which is larger if its rhythm follows the day.
     """
     bursts, shape = habits(np.arange(REFERENCE), turns).expected(), day
     for _ in range(ROUNDS):
@@ -95,7 +104,7 @@ def corrected(day: FloatArray, turns: FloatArray) -> FloatArray:
 
 
 def _plastic(dimensions: int) -> float:
-    """Return the root of x^(d+1) = x + 1, whose powers give evenly spread points in d dimensions."""
+    """Return the root of x^(d+1) = x + 1. Its powers give evenly spread points in d dimensions."""
     x = 2.0
     for _ in range(64):
         x = (1 + x) ** (1 / (dimensions + 1))

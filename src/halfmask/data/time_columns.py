@@ -1,4 +1,4 @@
-"""Read the columns of the time: one column, or one of the day and one of the time of day."""
+"""Parse the columns of the time: one column, or separate columns of the date and the time of day."""
 
 import re
 from collections import Counter, defaultdict
@@ -22,14 +22,16 @@ from halfmask.errors import OptionError
 
 _MINUTE = 60_000_000
 _STAMP = r"([0-9]{1,2}:[0-9]{2})"
-"""The first clock in a text. DuckDB and Python read it alike."""
+"""The first time of day in a text. The pattern works in DuckDB and in Python."""
 
 
 @dataclass(frozen=True)
 class _Parts:
-    """How a column numbers the parts of a day, from ``first``; a usual day has ``per_day`` parts.
+    """How a column numbers the parts of a day.
 
-    ``running``: whether the numbers run on through a day that is longer, because clocks go back.
+    ``first``    the number of the first part
+    ``per_day``  the number of parts in a usual day
+    ``running``  whether numbers continue on the longer day when clocks go back
     """
 
     first: int
@@ -38,9 +40,9 @@ class _Parts:
 
 
 def time_rules(table: Interpretation, name: str, clock: str | None, *, running: bool = False) -> list[Rule]:
-    """Return the rule of the column of times, and that of the column of times of day if there is one.
+    """Return how to parse the column of times and, if there is one, the column of times of day.
 
-    ``running``: whether numbered parts of the day run on through the hour that occurs twice in the zone `tz`.
+    ``running``  whether numbered parts of a day continue through the hour that occurs twice in the zone `tz`
     """
     column, kind = table.sample(name), table.kinds[name]
     spans = kind in TEXTS and any(start_of(text) != text for text in texts(column))
@@ -81,7 +83,7 @@ def time_rules(table: Interpretation, name: str, clock: str | None, *, running: 
 
 
 def _time_rule(name: str, rule: TimeRule, column: pa.ChunkedArray) -> Rule:
-    """Return the rule that reads a column of times."""
+    """Return the SQL expressions that parse a column of times."""
     quoted = operand(name, column)
     attempt = f"({rule.present(quoted)}) AND ({rule.sql(quoted, 'TRY_CAST')}) IS NULL"
     safe = rule.kind in {ColumnType.TIMESTAMP, ColumnType.DATE, ColumnType.ZONED}
@@ -91,7 +93,7 @@ def _time_rule(name: str, rule: TimeRule, column: pa.ChunkedArray) -> Rule:
 
 
 def _with_own_clock(table: Interpretation, name: str, rule: TimeRule, sample: Sequence[str]) -> TimeRule:
-    """Return the rule with the clock that the offsets of all times show, and add a note."""
+    """Set the zone that the offsets of all times show, and add a note."""
     column = table.sample(name)
     with guard(table.raw, []):
         text = rule.text(operand(name, column))
@@ -108,7 +110,7 @@ def _with_own_clock(table: Interpretation, name: str, rule: TimeRule, sample: Se
 
 
 def _parts_of_day(table: Interpretation, name: str) -> _Parts:
-    """Return how a column numbers the hours, half-hours or quarters of an hour of a day, from 0 or from 1."""
+    """Return how a column numbers the hours, half-hours or quarter-hours of a day."""
     quoted = operand(name, table.sample(name))
     number = f"TRY_CAST({quoted} AS BIGINT)"
     limits = (24, 25, 48, 50, 96, 100)
@@ -133,7 +135,7 @@ def _parts_of_day(table: Interpretation, name: str) -> _Parts:
 
 
 def _clock(table: Interpretation, name: str, part: _Parts) -> Rule:
-    """Return the rule of the time of day, in microseconds from midnight."""
+    """Return how to parse the column of times of day into microseconds since midnight."""
     kind = table.kinds[name]
     quoted = operand(name, table.sample(name))
     spans = kind is ColumnType.TEXT_CLOCK and any(re.fullmatch(CLOCK_SPAN, text) for text in texts(table.sample(name)))
@@ -144,7 +146,7 @@ def _clock(table: Interpretation, name: str, part: _Parts) -> Rule:
 
 
 def _date_format(table: Interpretation, name: str, kind: ColumnType, column: pa.ChunkedArray) -> DateFormat | None:
-    """Return how the times of a column are written; None if they are ISO times or counts from 1970."""
+    """Return the date format of a column; None if it has ISO times or epoch numbers."""
     asked = table.options.date_format
     if kind in (ColumnType.INTEGER, ColumnType.FLOAT):
         found = [f"{number:.0f}" for number in column.drop_null().to_pylist() if number == number]
@@ -160,12 +162,13 @@ def _date_format(table: Interpretation, name: str, kind: ColumnType, column: pa.
 
 
 def _interval_ended(table: Interpretation, day: str, clock: str) -> int:
-    """Return the length in microseconds of the intervals whose ends a column holds; 0 if it does not hold ends.
+    """Return the length in microseconds of the intervals, if a column of texts holds their ends; else 0.
 
-    ``day`` and ``clock`` are columns of texts; they are one column if it holds both. In all rows the time of day must
-    be an end of one of the day's intervals, and each end must occur. If the first day has only 24:00, the times are not
-    ends: the source writes the midnight with which it begins as 24:00 of the day before. If they are ends, a note is
-    added.
+    ``day``, ``clock``  the columns of the date and the time of day; the same column if it holds both
+
+    The times of day must be exactly the ends of equal intervals that fill the day, the last written as 24:00. If the
+    first day has only 24:00, the times are starts: the source writes midnight as 24:00 of the day before. If the column
+    holds ends, a note is added.
     """
     days, clocks = ([str(cell or "") for cell in table.sample(name).to_pylist()] for name in (day, clock))
     stamps = [(each, found[1]) for each, text in zip(days, clocks, strict=True) if (found := re.search(_STAMP, text))]
@@ -188,15 +191,15 @@ def _interval_ended(table: Interpretation, day: str, clock: str) -> int:
 
 
 _BY_ENDS = frozenset(("horodate", "interval_length"))
-"""Columns of a source that always gives the ends of intervals, the French grid's: its times, or their length."""
+"""Columns of the French grid's exports, which always give the ends of intervals."""
 
 
 def _stamped_at_its_end(table: Interpretation, day: str, clock: str) -> int:
-    """Return the length in microseconds of the intervals whose ends columns of texts hold; 0 if they hold no ends.
+    """Return the length in microseconds of the intervals, if the times are their ends and midnight is 00:00; else 0.
 
-    They are ends if the name says so. Otherwise the first time of the sample must be the end of the first interval of a
-    day, and the source must be one that gives ends, or have as many readings at midnight as at the end of the first
-    interval: the last of them is then the end of a whole day. The states of a register are not of an interval.
+    The times are ends if the columns' names show it. Otherwise the first time of the sample must be the end of a day's
+    first interval. In addition, the source must be known to give ends, or have as many readings at midnight as at the
+    end of the first interval. States of a register are never ends of intervals.
     """
     spoken = {*words(day), *words(clock)}
     if table.options.register or (STARTS & spoken and not ENDS & spoken):
@@ -217,7 +220,7 @@ def _stamped_at_its_end(table: Interpretation, day: str, clock: str) -> int:
 
 
 def _ends_whole_days(table: Interpretation, clock: str, step: int) -> bool:
-    """Return whether as many readings are at midnight as ``step`` minutes after it."""
+    """Return whether there are as many readings at midnight as ``step`` minutes later."""
     found = table.raw.distinct(extract(f"CAST({quote(clock)} AS VARCHAR)", _STAMP, 1))
     counts: Counter[int] = Counter()
     for text, count in found.items():

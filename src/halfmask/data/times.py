@@ -1,8 +1,8 @@
-"""Read times in any notation, as microseconds of the local wall clock.
+"""Parse times in any notation into microseconds of the local wall clock.
 
-A time without a zone is the wall clock already. A time with a zone (a zoned timestamp, ISO text with an offset or Z, an
-epoch number) is an instant, and becomes the wall clock of ``tz``. If ``tz`` is not named, texts with an offset keep the
-clock they are written in (`zones`), and all other instants become the wall clock of UTC.
+A time without a zone is wall-clock time already. A time with a zone (zoned timestamp, ISO text with an offset or Z,
+epoch number) is an instant, and is converted to the wall clock of ``tz``. If ``tz`` is not given, texts with an offset
+keep the clock in which they are written (`zones`), and other instants are converted to UTC.
 """
 
 import re
@@ -34,19 +34,19 @@ LATEST = 7_258_118_400
 """Seconds from 1970 to 2200."""
 SERIAL = "days"
 _SERIALS, _SERIAL_1970 = (20_000, 80_000), 25_569
-"""Days since 30 December 1899, as sheets count them: from 1954 to 2119. As seconds they would be a night of 1970."""
+"""Dates in spreadsheets: days since 30 December 1899, from 1954 to 2119, and the day of 1970-01-01."""
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
 @dataclass(frozen=True)
 class TimeRule:
-    """How a column is read as a time.
+    """How to parse a column of times.
 
-    ``unit``     the unit of numbers that count from 1970
-    ``zoned``    whether the times are instants, not wall-clock times
+    ``zoned``    whether the times are instants rather than wall-clock times
+    ``unit``     the unit of numbers since 1970
     ``tz``       for instants, the zone or fixed offset (+05:30) of the wall clock
     ``formats``  strptime formats, if the times are not in ISO form
-    ``grain``    the number of seconds to which the days of a sheet are rounded
+    ``grain``    the number of seconds to which a spreadsheet's dates are rounded
     ``spans``    whether a cell may contain two times, of which the first counts
     """
 
@@ -60,11 +60,10 @@ class TimeRule:
     spans: bool = False
 
     def sql(self, column: str, cast: str = "CAST") -> str:
-        """Return an expression of the wall clock in microseconds.
+        """Return an SQL expression for the wall clock in microseconds.
 
-        On an unreadable cell ``CAST`` fails, ``TRY_CAST`` gives null.
-
-        A header that is repeated in the middle of a file is null.
+        For an unreadable cell, the query fails (``cast`` is CAST) or the result is null (TRY_CAST). A header repeated
+        within a file becomes null.
         """
         if self.kind in TEXTS:
             column = self.text(column)
@@ -88,19 +87,20 @@ class TimeRule:
 
     @property
     def has_offsets(self) -> bool:
-        """Return whether the times are texts that name a zone or an offset from UTC."""
+        """Return whether the times are texts with a zone or an offset from UTC."""
         return self.zoned and self.kind in TEXTS and self.unit is None
 
     def text(self, column: str) -> str:
-        """Return an expression of one time's text: stripped, null for a repeated header, the first of two times."""
+        """Return an SQL expression for the text of a time: without outer blanks, null for a repeated header, the first
+        of two.
+        """
         text = f"nullif(trim({column}), {literal(self.name)})"
         return f"coalesce(nullif({extract(text, SPAN, 1)}, ''), {text})" if self.spans else text
 
     def quick(self, column: str, found: Sequence[str]) -> str:
-        """Return a quicker expression than `sql` for texts that are all written like the first; empty if there is none.
+        """Return a faster expression than `sql`, for texts in one fixed format; empty if there is none.
 
-        It fails on any other text. A parser of one fixed format is several times as fast as finding the form of each
-        text.
+        It fails on any other text. It is several times as fast, because it need not recognise the form of each text.
         """
         if self.unit is not None or self.spans or self.kind not in TEXTS:
             return ""
@@ -114,9 +114,9 @@ class TimeRule:
         return wall_clock(micros, self.tz) if self.zoned and self.tz != "UTC" else micros
 
     def cells(self, found: Sequence[str]) -> ArrowCells | None:
-        """Return how Arrow reads the column, as text or stored; None if it cannot read all of the first texts.
+        """Return how Arrow parses the column; None if it cannot parse all texts in ``found``.
 
-        Arrow fails on a text with a zone if the others have none, on one without if they have one, and on nanoseconds.
+        In later rows, Arrow fails on nanoseconds, and if only some of the times have a zone.
         """
         whole = self.kind in {ColumnType.INTEGER, ColumnType.TEXT_INTEGER} and self.unit in ("s", "ms", "us")
         if self.formats or self.spans or (self.unit is not None and not whole):
@@ -129,7 +129,7 @@ class TimeRule:
         return ArrowCells(kind, self._finished)
 
     def _finished(self, column: pa.Array) -> pa.Array:
-        """Convert what Arrow read to microseconds of the wall clock."""
+        """Convert a column that Arrow has read to microseconds of the wall clock."""
         micros = column.cast(pa.int64())
         if self.unit is not None:
             if pc.any(pc.greater_equal(pc.abs(micros), LATEST * _PER_SECOND[self.unit])).as_py():
@@ -138,9 +138,9 @@ class TimeRule:
         return pa.array(wall_clocks(np.asarray(micros), self.tz)) if self.zoned and self.tz != "UTC" else micros
 
     def _epoch(self, column: str, cast: str) -> str:
-        """Return an expression that converts numbers since 1970; fractions are rounded to the microsecond.
+        """Return an SQL expression that converts numbers since 1970 to microseconds.
 
-        Nanoseconds are rounded down. A number beyond plausible years, such as milliseconds among seconds, is an error.
+        Fractions are rounded and nanoseconds are rounded down. A number beyond plausible years is an error.
         """
         if self.unit == SERIAL:
             days = f"({cast}({column} AS DOUBLE) - {_SERIAL_1970})"
@@ -158,13 +158,13 @@ class TimeRule:
         return _plausible(count, per_second, micros, cast)
 
     def present(self, column: str) -> str:
-        """Return an expression of whether a cell must be readable as a time."""
+        """Return an SQL condition that is true if a cell must contain a time."""
         if self.kind in {ColumnType.TIMESTAMP, ColumnType.DATE, ColumnType.ZONED, ColumnType.INTEGER, ColumnType.FLOAT}:
             return f"{column} IS NOT NULL"
         return f"trim({column}) NOT IN ('', {literal(self.name)})"
 
     def wanted(self) -> str:
-        """Return in words what a readable time looks like, for an error message."""
+        """Describe a readable time, for an error message."""
         if self.formats:
             return f"a time written {self.formats[0]}, as the others are; `date_format` names another way"
         if self.unit == SERIAL:
@@ -179,9 +179,9 @@ class TimeRule:
 
 
 def _plausible(count: str, per_second: int, micros: str, cast: str) -> str:
-    """Return an expression of the microseconds of a count from 1970, if it lies before `LATEST`.
+    """Return the SQL expression ``micros``, restricted to counts before `LATEST`.
 
-    For a later time it fails (``cast`` is CAST) or is null (TRY_CAST).
+    A later time makes the query fail (``cast`` is CAST) or is null (TRY_CAST).
     """
     odd = f"{cast}('no time ' || CAST({count} AS VARCHAR) AS BIGINT)"
     return f"CASE WHEN abs({count}) < {LATEST * per_second} THEN {micros} ELSE {odd} END"
@@ -200,11 +200,10 @@ def _iso_form(text: str) -> str | None:
 
 
 def _micros_of_text(column: str, cast: str) -> str:
-    """Return an expression of the microseconds of ISO text without a zone; digits after the microsecond are cut off.
+    """Return an SQL expression that converts ISO text without a zone to microseconds; further digits are cut off.
 
-    The engines' own casts silently drop an offset. So only text of the exact form is passed on, and any other is
-    replaced by a text that no cast accepts. A quick first test recognises the usual form without the regular
-    expression.
+    Only text of exactly this form is converted, because DuckDB's own cast would silently drop an offset. A fast first
+    test recognises the usual form without the regular expression.
     """
     usual = f"(length({column}) = 19 AND substr({column}, 17, 1) = ':')"
     exact = matches(f"trim({column})", NAIVE_TIME)
@@ -214,7 +213,7 @@ def _micros_of_text(column: str, cast: str) -> str:
 
 
 def _instant_of_text(column: str, cast: str) -> str:
-    """Return an expression of the instant of ISO text with an offset: its wall clock minus the offset, as integers.
+    """Return an SQL expression that converts ISO text with an offset to an instant, in integer arithmetic:
 
     instant = clock - sign * (60 * hours + minutes) * 60,000,000
     """
@@ -233,9 +232,10 @@ def _instant_of_text(column: str, cast: str) -> str:
 def time_rule(
     name: str, kind: ColumnType, column: pa.ChunkedArray, tz: str | None, written: DateFormat | None = None
 ) -> tuple[TimeRule, list[str]]:
-    """Return how to read a column as times, by its type and a sample, and notes for the user.
+    """Return how to parse a column as times, and notes for the user.
 
-    ``written`` is the format of its dates, if they are not in ISO form.
+    ``column``   a sample of the column
+    ``written``  the format of dates that are not in ISO form
     """
     if tz is not None:
         check_zone(tz)
@@ -271,9 +271,9 @@ def time_rule(
 
 
 def counts_from_1970(column: pa.ChunkedArray) -> bool:
-    """Return whether numbers are all seconds or milliseconds since 1970, of the years 2000 to 2100.
+    """Return whether all numbers are times since 1970, in seconds, milliseconds or microseconds, from 2000 to 2100.
 
-    This recognises a time whose column has no telling name.
+    This recognises a column of times whose name does not show it.
     """
     found = [number for number in column.to_pylist() if number is not None]
     if not found or not all(map(_is_finite_number, found)):
@@ -283,9 +283,9 @@ def counts_from_1970(column: pa.ChunkedArray) -> bool:
 
 
 def epoch_rule(name: str, kind: ColumnType, column: pa.ChunkedArray, tz: str) -> TimeRule:
-    """Return the rule for numbers that count from 1970. Their size shows the unit, for times from 1973 to 2200.
+    """Return how to parse numbers that count from 1970. Their size shows the unit, for times from 1973 to 2200.
 
-    Smaller numbers count as seconds. `date_formats` recognises dates without separators (20260131).
+    Smaller numbers are seconds. Numbers from 20,000 to 80,000 are dates of a spreadsheet, in days.
     """
     if kind not in {ColumnType.INTEGER, ColumnType.FLOAT, ColumnType.TEXT_INTEGER, ColumnType.TEXT_NUMBER}:
         raise ColumnError(f"column {name!r} holds no times; name another with `time`", kind="type")
@@ -309,11 +309,11 @@ def _is_finite_number(text: object) -> bool:
 def clock_sql(
     kind: ColumnType, column: str, first: int, per_day: int, cast: str = "CAST", *, spans: bool = False
 ) -> str:
-    """Return an expression of the microseconds from midnight of a time of day, or of the number of a part of the day.
+    """Return an SQL expression that converts a time of day, or the number of a part of the day, to microseconds.
 
     ``first``    the number of the first part
-    ``per_day``  the number of parts of a usual day
-    ``spans``    whether a time of day may be followed by that at which the interval ends
+    ``per_day``  the number of parts in a usual day
+    ``spans``    whether the cell may also contain the end of the interval
 
     24:00 is the end of the day.
     """

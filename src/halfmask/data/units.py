@@ -1,8 +1,8 @@
-"""Find the unit of readings, and convert it if it is known.
+"""Find the unit of readings, and convert it.
 
-The unit is that which the caller names, or that in the column's name, in a row under the header or in a column of
-units. Energy (Wh, kWh, MWh) converts into energy and power (W, kW, MW) into power by a factor. Power converts into
-energy by the sampling step: kWh = kW x step / 1 h, which assumes that a reading is the mean over its step.
+The unit is the one that the caller names; or it is in the column's name, in a row under the header, or in a column of
+units. Energy converts to energy, and power to power, by a factor. Power converts to energy by the interval between
+readings: kWh = kW x interval / 1 h, if a reading is the mean over its interval.
 """
 
 import re
@@ -20,12 +20,12 @@ FACTORS: Mapping[str, Mapping[str, float]] = {
     "power": {"W": 1.0, "kW": 1e3, "MW": 1e6, "GW": 1e9, "mW": 1e-3},
     "volume": {"l": 1e-3, "m3": 1.0},
     "temperature": {"°C": 1.0},
-    # What stands in tables beside readings, and converts into nothing.
+    # Units that occur in other columns and are not converted.
     **{unit: {unit: 1.0} for unit in (*sorted(MONEY), "kvar", "kvarh", "kVA", "Hz")},
 }
 _PREFIXES = {"": "", "kilo": "k", "mega": "M"}
 _SPELLED = {"m³": "m3", "cbm": "m3", "litre": "l", "litres": "l", "liter": "l", "degc": "°C", "c": "°C"} | {
-    # Energy by the hour is power; energy by the interval that a reading covers is energy.
+    # Energy per hour is power. Energy per interval between readings is energy.
     **{f"{prefix}wh/h": f"{prefix.replace('m', 'M')}W" for prefix in ("", "k", "m")},
     **{f"{p}wh/{part}": f"{p.replace('m', 'M')}Wh" for p in ("", "k", "m") for part in ("hh", "interval")},
     **{f"{long}watt{gap}hours": f"{short}Wh" for long, short in _PREFIXES.items() for gap in ("", "-")},
@@ -50,14 +50,18 @@ NAMES = frozenset({"unit", "units", "uom", "einheit", "unite", "unité", "unidad
 
 @dataclass(frozen=True)
 class Wanted:
-    """The option ``unit``, parsed: the unit that the values have in the source, and the unit to convert them to."""
+    """The option ``unit``, parsed.
+
+    ``source``  the unit of the values in the source
+    ``kept``    the unit to convert them to
+    """
 
     source: str | None
     kept: str | None
 
     @classmethod
     def parse(cls, text: str | None) -> "Wanted":
-        """Parse ``kWh``, or ``Wh:kWh`` for a conversion from one into the other."""
+        """Parse ``kWh`` or, for a conversion, ``Wh:kWh``."""
         if text is None:
             return cls(None, None)
         source, colon, kept = (part.strip() for part in text.partition(":"))
@@ -69,7 +73,7 @@ class Wanted:
 
 
 def _known(unit: str) -> tuple[str, str]:
-    """Return the quantity and usual spelling of a unit; an empty quantity and the unit unchanged if it is unknown.
+    """Return the quantity and the usual spelling of a unit. If it is unknown, the quantity is empty.
 
     Upper and lower case distinguish mega from milli.
     """
@@ -78,12 +82,15 @@ def _known(unit: str) -> tuple[str, str]:
 
 
 def usual_unit(unit: str) -> str:
-    """Return the usual spelling of a unit; the text itself if the unit is unknown."""
+    """Return the usual spelling of a unit; an unknown unit is returned unchanged."""
     return _known(unit)[1]
 
 
 def factor(source: str, kept: str, step: int | None = None) -> float | None:
-    """Return the factor from one unit to another; None if there is no such factor."""
+    """Return the factor that converts one unit to another; None if there is none.
+
+    ``step``  the interval between readings in microseconds, which is needed to convert power to energy
+    """
     (kind, a), (into, b) = _known(source), _known(kept)
     if a == b:
         return 1.0
@@ -95,9 +102,10 @@ def factor(source: str, kept: str, step: int | None = None) -> float | None:
 
 
 def unit_in_name(name: str) -> str | None:
-    """Return the unit at the end of a name, in brackets, or the only one in it: ``energy_wh``, ``kWh/hh``; else None.
+    """Return the unit in a column's name (at its end, in brackets, or the only one): ``energy_wh``, ``kWh/hh``; else
+    None.
 
-    Money with another unit is a price, for which no unit is known: ``price_eur_mwh``.
+    A name with money and another unit is a price, which has no known unit: ``price_eur_mwh``.
     """
     units = {usual_unit(word) for word in re.split(r"[^A-Za-z0-9³°]+", name) if is_unit(word)}
     if units & MONEY and len(units) > 1:
@@ -124,9 +132,9 @@ def is_unit(text: str) -> bool:
 
 
 def needs_step(found: Mapping[str, int], wanted: Wanted) -> bool:
-    """Return whether both power and energy occur in a column of units, or in the column and the option ``unit``.
+    """Return whether a conversion needs the interval between readings.
 
-    Then the conversion needs the sampling step.
+    It does if the column of units and the option ``unit`` together name both power and energy.
     """
     return {"power", "energy"} <= {_known(unit)[0] for unit in (*found, wanted.source or "")}
 
@@ -134,9 +142,13 @@ def needs_step(found: Mapping[str, int], wanted: Wanted) -> bool:
 def kept_unit(
     place: str, found: Mapping[str, int], wanted: Wanted, step: int | None, apart: Callable[[str], str]
 ) -> str:
-    """Return the unit to which all rows of a column of units are converted: the one asked for, or the most frequent.
+    """Return the unit to which the rows of a column of units are converted: the requested one, or the most frequent.
 
-    If power and energy are mixed, it is a unit of energy. ``apart`` makes the query that reads only one unit.
+    If power and energy are mixed, it is a unit of energy.
+
+    ``found``  the number of rows with each unit
+    ``step``   the interval between readings in microseconds
+    ``apart``  makes the query that reads only the rows of one unit, for error messages
     """
     blank = found.get("", 0)
     named = {unit: count for unit, count in found.items() if unit}
@@ -173,7 +185,7 @@ def _listed(named: Mapping[str, int]) -> str:
 
 
 def conversion(column: str, found: Mapping[str, int], kept: str, step: int | None) -> str:
-    """Return an expression of the factor that converts each row to the unit ``kept``; null if its unit is unknown."""
+    """Return an SQL expression for the factor from each row's unit to the unit ``kept``; null for an unknown unit."""
     cases = " ".join(
         f"WHEN {literal(unit)} THEN {factor(unit, kept, step)!r}" for unit in found if factor(unit, kept, step)
     )

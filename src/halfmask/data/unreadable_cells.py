@@ -1,4 +1,4 @@
-"""Find the cell on which a query failed, so that the error names file, row and column."""
+"""Find the cell that made a query fail, so that the error names file, row and column."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,16 +11,16 @@ from halfmask.data.sql import Queries, advised, in_list, literal, matches, quote
 from halfmask.errors import HalfmaskError, ReadingError
 
 FEW_WORDS = 8
-"""Texts that a query may name, one by one."""
+"""The largest number of texts that an advised query lists."""
 _LEADING = "[-+]?[0-9][0-9.,]*([eE][-+]?[0-9]+)?"
-"""A number with whatever decimal sign."""
+"""Matches a number with any decimal sign."""
 
 
 @contextmanager
 def guard(raw: SourceTable, rules: Sequence[Rule]) -> Iterator[None]:
-    """Turn an engine's exception in a query into one of our errors.
+    """Turn an engine's exception into one of our errors.
 
-    Only after a failure is the source searched for the first unreadable reading; a query that succeeds costs nothing
+    The source is searched for the first unreadable reading only after a failure, so a query that succeeds costs nothing
     more.
     """
     try:
@@ -30,17 +30,17 @@ def guard(raw: SourceTable, rules: Sequence[Rule]) -> Iterator[None]:
 
 
 def diagnose(raw: SourceTable, rules: Sequence[Rule], error: Exception) -> HalfmaskError:
-    """Return the error for the first unreadable reading, or else for the engine's own failure."""
+    """Return the error for the first unreadable reading; if there is none, the error for the engine's failure."""
     try:
         found = raw.fatal(error) or unreadable(raw, rules)
     except raw.failures as second:
-        # The search runs into the same wall where the file itself is broken.
+        # If the file itself is damaged, the search fails too.
         return raw.explain(second)
     return found or raw.explain(error)
 
 
 def unreadable(raw: SourceTable, rules: Sequence[Rule]) -> ReadingError | None:
-    """Return the error for the first reading that cannot be read, or None if all can."""
+    """Return the error for the first reading that cannot be parsed, or None."""
     for rule in rules:
         if rule.bad is None:
             continue
@@ -61,20 +61,20 @@ def unreadable(raw: SourceTable, rules: Sequence[Rule]) -> ReadingError | None:
 
 
 def _unread(raw: SourceTable, rule: Rule) -> tuple[str, list[str]]:
-    """Return an expression of a column's text, and the texts of those cells that cannot be read."""
+    """Return an SQL expression for a column's text, and the distinct texts that cannot be parsed."""
     text = f"trim(CAST({quote(rule.column)} AS VARCHAR))"
     return text, [cell for cell in raw.distinct(f"CASE WHEN {rule.bad} THEN {text} END") if cell]
 
 
 def _of_times(raw: SourceTable, rule: Rule) -> str:
-    """Return the query that leaves out rows in which a few texts are not times, such as footers."""
+    """Return advice to leave out rows whose texts are not times, such as footers; empty if the texts are too many."""
     _, cells = _unread(raw, rule)
     left = Queries(raw.origin).where(f"coalesce({text_of(rule.column)}, '') not in {in_list(cells)}")
     return f"; leave such rows out, {left}" if len(cells) <= FEW_WORDS else ""
 
 
 def _of_values(raw: SourceTable, rule: Rule, rules: Sequence[Rule]) -> str:
-    """Return advice on how to read a column in which some cells are not numbers."""
+    """Return advice for a column in which some cells are not numbers."""
     queries, (text, cells) = Queries(raw.origin), _unread(raw, rule)
     if advice := _of_signs(raw, rule.column, text, cells):
         return advice
@@ -95,7 +95,7 @@ def _of_values(raw: SourceTable, rule: Rule, rules: Sequence[Rule]) -> str:
 
 
 def _of_signs(raw: SourceTable, column: str, text: str, cells: Sequence[str]) -> str:
-    """Return advice on numbers with another decimal sign, or with several; empty if signs are not the fault."""
+    """Return advice for numbers with an unexpected decimal sign; empty if the sign is not the problem."""
     if not _all(r"[+-]?\d[\d.,]*([eE][+-]?\d+)?", cells):
         return ""
     if _all(undecided("."), cells):
@@ -118,7 +118,7 @@ def _all(pattern: str, cells: Sequence[str]) -> bool:
 
 
 def mixed_zones(raw: SourceTable, column: str) -> ReadingError | None:
-    """Return the error for a column in which some times have a zone and others do not; None if that is not the case."""
+    """Return the error for a column in which only some times have a zone; None otherwise."""
     text = f"trim(CAST({quote(column)} AS VARCHAR))"
     zoned, naive = raw.count([matches(text, pattern) for pattern in (ZONED_TIME, NAIVE_TIME)])
     if not (zoned and naive):

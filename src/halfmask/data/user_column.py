@@ -1,4 +1,6 @@
-"""Find and read what identifies users: a column (by name, or the only one left), or the names of files or folders."""
+"""Find and parse the ids of users: in a column (by its name, or the only one left), or in the names of files or
+folders.
+"""
 
 import re
 from collections.abc import Mapping
@@ -20,13 +22,13 @@ from halfmask.errors import ColumnError
 
 FROM_FILE, FROM_FOLDER = "@file", "@folder"
 _MONTH = r"[-_ .]*(?:19|20)[0-9]{2}[-_.]?(?:0[1-9]|1[0-2])(?:[-_.]?[0-3][0-9])?"
-"""A month or a day in a file's name. Both DuckDB and Python read it alike."""
+"""A month or a date in a file's name. The pattern works in DuckDB and in Python."""
 _KEPT = '^="(.*)"$'
-"""The form in which exporters write an id so that a spreadsheet does not read it as a number."""
+"""Matches ``="0123"``, which keeps a spreadsheet from reading an id as a number."""
 
 
 def user_of(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOptions) -> tuple[str, Guess]:
-    """Return the column of the user, or `FROM_FILE` or `FROM_FOLDER`; and the guess with its evidence."""
+    """Return the column of the user (or `FROM_FILE`, `FROM_FOLDER`), and the guess with its evidence."""
     if options.user in (FROM_FILE, FROM_FOLDER):
         return options.user, Guess("user", options.user, "`user`", "`user`")
     if options.user is not None:
@@ -47,11 +49,9 @@ def user_of(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOpti
 
 
 def of_files(raw: SourceTable, found: Mapping[str, ColumnType]) -> tuple[str, Guess]:
-    """Return `FROM_FILE` or `FROM_FOLDER`, whichever identifies users if no column does.
+    """Return `FROM_FILE` or `FROM_FOLDER`, for a source without a column of users; and the guess with its evidence.
 
-    And the guess with its evidence.
-
-    Raise a ColumnError if neither does.
+    Raise a ColumnError if neither file names nor folder names can identify users.
     """
     if not raw.files:
         raise ColumnError(f"no column looks like the user; name one with `user` ({listing(found)})", kind="missing")
@@ -74,7 +74,7 @@ def of_files(raw: SourceTable, found: Mapping[str, ColumnType]) -> tuple[str, Gu
 
 
 def _check_months(raw: SourceTable, stems: list[str]) -> None:
-    """Raise an error if files of one meter differ only in the month: each file would count as a user."""
+    """Raise an error if file names differ only in the month, so that one meter would count as several users."""
     meters = {re.sub(_MONTH, "", stem) for stem in stems}
     if len(meters) == len(stems):
         return
@@ -88,13 +88,15 @@ def _check_months(raw: SourceTable, stems: list[str]) -> None:
 
 
 def _spread(stem: str) -> str:
-    """Return ``2012-01`` or ``2012_01`` as the first day of that month; any other text with hyphens for underscores."""
+    """Return ``2012-01`` or ``2012_01`` as the first day of that month. In any other text, replace underscores by
+    hyphens.
+    """
     plain = stem.replace("_", "-")
     return f"{plain}-01" if len(plain) == 7 and plain[4] == "-" else plain
 
 
 def has_user(raw: SourceTable, kinds: Mapping[str, ColumnType], time: str | None, value: str | None) -> bool:
-    """Return whether some column may identify users: by its name, or because it remains after time and value."""
+    """Return whether a column may identify users: by its name, or because it is left after time and value."""
     if candidates("user", kinds, {}):
         return True
     rest = [name for name in kinds if name not in (time, value)]
@@ -107,9 +109,9 @@ def has_user(raw: SourceTable, kinds: Mapping[str, ColumnType], time: str | None
 
 
 def _telling(raw: SourceTable, kinds: Mapping[str, ColumnType]) -> dict[str, ColumnType]:
-    """Return the columns without those that cannot identify users: fractions, times of day, flags and constant texts.
+    """Leave out columns that cannot identify users: fractions, times of day, flags and constant texts.
 
-    A column that is named as a user, a time or a value stays. If the source has no files, all columns stay.
+    Columns named like a user, a time or a value are kept. If the source has no files, all columns are kept.
     """
     if not raw.files:
         return dict(kinds)
@@ -124,7 +126,7 @@ def _telling(raw: SourceTable, kinds: Mapping[str, ColumnType]) -> dict[str, Col
 
 
 def _constant(raw: SourceTable, name: str) -> bool:
-    """Return whether a text is the same in every row, including those after the sample."""
+    """Return whether a column has the same text in every row of the source."""
     if name not in raw.sample.column_names:
         return False
     first, *others = dict.fromkeys(raw.sample.column(name).to_pylist()) or [None]
@@ -134,9 +136,11 @@ def _constant(raw: SourceTable, name: str) -> bool:
 
 
 def user_rule(raw: SourceTable, kinds: Mapping[str, ColumnType], name: str) -> Rule:
-    """Return the rule that reads users in the column's own type, or from the names of files or folders.
+    """Return how to parse the user's id, from a column or from the names of files or folders.
 
-    An id stored as a float (1392.0) becomes a whole number if all ids of the whole column are such.
+    ``name``  the column, `FROM_FILE` or `FROM_FOLDER`
+
+    Ids stored as floats (1392.0) become integers if no id in the column has a fraction.
     """
     if name.startswith("@"):
         return Rule("user", name, file_part(name.removeprefix("@")))
@@ -155,6 +159,6 @@ def user_rule(raw: SourceTable, kinds: Mapping[str, ColumnType], name: str) -> R
         text = f"trim({quoted})"
         sql = f"nullif(coalesce(nullif({extract(text, _KEPT, 1)}, ''), {text}), '')"
     elif kind in TEXTS:
-        # Blanks around a name are the exporter's; who reads quickly looks for them afterwards, among the users alone.
+        # Exporters may pad names with blanks. The faster readers keep them; they are looked for later, among the users.
         return Rule("user", name, f"nullif(trim({quoted}), '')", quick=quoted, cells=ArrowCells(pa.string()))
     return Rule("user", name, sql, cells=ArrowCells(column.type) if kind is ColumnType.INTEGER else None)

@@ -1,4 +1,4 @@
-"""Read the columns of the values: how their numbers are written, and to which unit they are converted."""
+"""Parse the columns of the values, and convert them to one unit."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,9 +25,9 @@ NOTHING = "no cell"
 def value_rules(
     table: Interpretation, names: Sequence[str], unit_column: str | None, keys: Sequence[Rule]
 ) -> tuple[list[Rule], str | None]:
-    """Return the rules of the columns of values, and the unit of their results; None if it is not known.
+    """Return how to parse the columns of values, and the unit of the result (None if unknown).
 
-    ``keys`` are the rules of user and time, which show the interval between readings.
+    ``keys``  how to parse user and time; needed to find the interval between readings
     """
     kept: str | None
     form, wanted = _number_format(table, names), Wanted.parse(table.options.unit)
@@ -52,7 +52,7 @@ def _rule(table: Interpretation, name: str, form: NumberFormat | None, by: str) 
 def _units_of_columns(
     table: Interpretation, names: Sequence[str], form: NumberFormat | None, wanted: Wanted
 ) -> tuple[dict[str, str], str | None]:
-    """Return the factor of each column, as text, and the unit after the conversion: that of the first column."""
+    """Return the factor of each column as SQL text, and the unit after the conversion: that of the first column."""
     units = {name: wanted.source or _unit_of(table, name, form) for name in names}
     known = {unit: name for name, unit in reversed(units.items()) if unit}
     kept = wanted.kept or next((unit for unit in units.values() if unit), None)
@@ -82,7 +82,7 @@ def _units_of_columns(
 def _unit_of(table: Interpretation, name: str, form: NumberFormat | None) -> str | None:
     """Return the unit of a column, from a row under the header, its name or its cells; None if unknown.
 
-    It is an error if the cells have different units.
+    Raise an error if the cells have different units.
     """
     if found := table.raw.units.get(name) or unit_in_name(name):
         return found
@@ -99,7 +99,7 @@ def _unit_of(table: Interpretation, name: str, form: NumberFormat | None) -> str
 
 
 def unit_column(table: Interpretation) -> str | None:
-    """Return the column that names the unit of each row; None if there is none."""
+    """Return the column that holds the unit of each row; None if there is none."""
     named = [name for name, kind in table.kinds.items() if kind in TEXTS and UNIT_NAMES & {*words(name), name.lower()}]
     if len(named) > 1:  # a time's unit, or a sensor's, beside that of the values
         named = [name for name in named if all(map(is_unit, texts(table.sample(name))))]
@@ -107,7 +107,7 @@ def unit_column(table: Interpretation) -> str | None:
 
 
 def _number_format(table: Interpretation, names: Sequence[str]) -> NumberFormat | None:
-    """Return how columns of text write numbers, which is one way for all of them; None if no column is text."""
+    """Return the number format of the columns of text, which must be the same for all; None if no column is text."""
     written = [name for name in names if table.kinds[name] in TEXTS]
     if not written:
         return None
@@ -129,10 +129,11 @@ def _number_format(table: Interpretation, names: Sequence[str]) -> NumberFormat 
 def _unit_of_rows(
     table: Interpretation, value: str, column: str | None, text: str, wanted: Wanted, keys: Sequence[Rule]
 ) -> tuple[str, str]:
-    """Return the factor of each row as an expression, and the unit of the results, if each row names its unit.
+    """Return the factor of each row as an SQL expression, and the unit of the results, if each row has its own unit.
 
-    Power is converted to energy by the sampling step if both occur. ``text`` is an expression of the unit: that in a
-    column, or that after each value.
+    ``text``  the SQL expression of the unit: in a column of units, or after each value
+
+    If both power and energy occur, power is converted to energy by the interval between readings.
     """
     place = f"column {column}" if column else f"the cells of {value}"
     found = table.raw.distinct(text)
@@ -162,10 +163,10 @@ def _unit_of_rows(
 def value_rule(
     name: str, kind: ColumnType, column: pa.ChunkedArray, form: NumberFormat | None = None, by: str = ""
 ) -> Rule:
-    """Return the rule that reads values as doubles. The usual words for a missing value become null.
+    """Return how to parse values as doubles. The usual words for a missing value become null.
 
-    ``form``  how the texts write numbers
-    ``by``    an expression by which values are multiplied, to convert units; empty if they are not
+    ``form``  how texts write numbers
+    ``by``    the SQL expression of the factor that converts units; empty for none
     """
     quoted = operand(name, column)
     if kind not in NUMBERS | {ColumnType.TEXT, ColumnType.EMPTY}:
@@ -184,7 +185,7 @@ def value_rule(
 
 
 def _multiplied(by: str, cells: ArrowCells | None) -> ArrowCells | None:
-    """Return how Arrow reads cells and multiplies them by a constant; None if the factor differs between rows."""
+    """Return how Arrow parses cells and multiplies them by a constant; None if the factor differs between rows."""
     try:
         times = float(by)
     except ValueError:
@@ -193,7 +194,7 @@ def _multiplied(by: str, cells: ArrowCells | None) -> ArrowCells | None:
 
 
 def _value_of_text(name: str, quoted: str, form: NumberFormat) -> Rule:
-    """Return the rule for texts with a decimal point; a word for a missing value becomes null."""
+    """Return how to parse texts with a decimal point. Words for a missing value become null."""
     words = ", ".join(map(literal, (*ABSENT, name.lower())))
     absent = f"lower(trim({quoted})) IN ({words})"
     if not form.plain:
@@ -210,9 +211,9 @@ def _value_of_text(name: str, quoted: str, form: NumberFormat) -> Rule:
 
 
 def _whole_value(name: str, quoted: str, absent: str) -> Rule:
-    """Return the rule for texts of which the first are whole numbers.
+    """Return how to parse texts if those of the sample are whole numbers.
 
-    A point further down may group thousands, so it is an error and not read as a decimal point.
+    In a later row, ``1.234`` is an error, because its point may separate thousands.
     """
     doubtful = matches(f"trim({quoted})", undecided("."))
     text = f"CASE WHEN {absent} THEN NULL WHEN {doubtful} THEN 'no number' ELSE {quoted} END"
@@ -222,7 +223,7 @@ def _whole_value(name: str, quoted: str, absent: str) -> Rule:
 
 
 def _local_value(name: str, quoted: str, form: NumberFormat, absent: str) -> Rule:
-    """Return the rule for texts with a decimal comma, groups of thousands or a unit. All other texts are errors."""
+    """Return how to parse texts with a decimal comma, thousands separators or a unit. Any other text is an error."""
     bare = form.bare(quoted)
     fits = f"({matches(bare, form.pattern())} AND {bare} <> '')"
     nothing = f"{quoted} IS NULL OR {absent}"

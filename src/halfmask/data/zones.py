@@ -1,11 +1,11 @@
-"""Find the clock of times with a zone or an offset, and convert instants to wall clocks, in a query or over an array.
+"""Find the clock of times that have a zone or an offset, and convert instants to wall-clock times.
 
-``2026-07-01T00:30+02:00`` belongs to a day that begins at 22:00 UTC. If all texts have one offset, that is the clock.
-If there are several, the clock is that of a zone which has each offset at the times written with it, such as +01:00 in
-winter and +02:00 in summer. All zones that fit give one wall clock.
+``2026-07-01T00:30+02:00`` belongs to a day that begins at 22:00 UTC. If all texts have one offset, that offset is the
+clock. If there are several, the clock is that of a zone that has each offset at the times written with it, such as
++01:00 in winter and +02:00 in summer. All zones that fit give the same wall clock.
 
-In an hour that occurs twice, a reading of the second passing is placed a microsecond later. So both passings keep their
-day and hour, and are not duplicates of each other.
+When clocks go back, an hour occurs twice. Readings of its second occurrence get a time one microsecond later, so that
+both keep their day and hour and are not duplicates.
 """
 
 import re
@@ -30,20 +30,20 @@ from halfmask.errors import OptionError, ReadingError
 HOUR = 3_600_000_000
 _YEARS = 130
 _LOOKS = 10 * 86_400
-"""Seconds between two looks at a clock: no zone has gone back and forth within ten days since 1970."""
+"""Seconds between two checks of a zone's offset. No zone has changed it twice within ten days since 1970."""
 USUAL = (
     *("Europe/London", "Europe/Berlin", "Europe/Helsinki", "America/New_York", "America/Chicago", "America/Denver"),
     *("America/Los_Angeles", "Australia/Sydney"),
 )
-"""Zones that are tried before all others, so that a well-known name is shown."""
+"""Zones that are tried first, so that a well-known name is shown."""
 _SHORT = re.compile(r"[+-]\d\d:\d\d")
 _BEHIND = rf":[0-9][0-9](?:\.[0-9]+)? ?({ZONE})(?:\[[A-Za-z_/]+\])?$"
-"""The zone behind a clock is group 1. Both engines and Python read it alike."""
+"""Group 1 is the zone after a time of day. The pattern works in DuckDB and in Python."""
 _NAMED = re.compile(r"\[([A-Za-z_/]+)\]$")
 
 
 def check_zone(tz: str) -> None:
-    """Raise an error for a zone that is not in the time zone database."""
+    """Raise an error if a zone is not in the time zone database."""
     try:
         ZoneInfo(tz)
     except (KeyError, ValueError, OSError) as error:
@@ -51,9 +51,9 @@ def check_zone(tz: str) -> None:
 
 
 def wall_clock(instant: str, tz: str) -> str:
-    """Return an expression of the wall clock at an instant of UTC, in microseconds.
+    """Return an SQL expression that converts microseconds in UTC to wall-clock microseconds.
 
-    ``tz`` may be an offset (+05:30).
+    ``tz``  the name of a zone, or an offset (+05:30)
     """
     if (ahead := _fixed(tz)) is not None:
         return f"(({instant}) + {ahead})"
@@ -66,7 +66,10 @@ def wall_clock(instant: str, tz: str) -> str:
 
 
 def wall_clocks(instants: IntArray, tz: str) -> IntArray:
-    """Return `wall_clock` for an array of instants. Raise `pa.ArrowInvalid` for instants before 1970 or after 2099."""
+    """Convert an array of microseconds in UTC like `wall_clock`.
+
+    Raise `pa.ArrowInvalid` for instants before 1970 or after 2099.
+    """
     if (always := _fixed(tz)) is not None:
         return instants + always
     edges, ahead = _stretches(tz)
@@ -77,13 +80,13 @@ def wall_clocks(instants: IntArray, tz: str) -> IntArray:
 
 
 def zone_of(tz: str) -> tzinfo:
-    """Return a zone by its name, or a fixed offset (+05:30)."""
+    """Return the zone of a name or of a fixed offset (+05:30)."""
     ahead = _fixed(tz)
     return ZoneInfo(tz) if ahead is None else timezone(timedelta(microseconds=ahead))
 
 
 def _fixed(tz: str) -> int | None:
-    """Return by how many microseconds a fixed offset is ahead of UTC; None for the name of a zone."""
+    """Return how many microseconds a fixed offset is ahead of UTC; None for the name of a zone."""
     return _ahead(tz) * 1_000_000 if tz[0] in "+-" else None
 
 
@@ -96,7 +99,10 @@ def second_passings(tz: str) -> tuple[int, ...]:
 
 @cache
 def _stretches(tz: str) -> tuple[IntArray, IntArray]:
-    """Return instants from 1970, and by how many microseconds a clock is ahead of UTC from each instant to the next."""
+    """Return the instants since 1970 at which a zone's offset changes, and the offset from each on, in microseconds.
+
+    In the second occurrence of an hour, the offset is `SECOND` larger.
+    """
     again = {hour * 3600 for hour in second_passings(tz)}
     starts = sorted({0, *(after for after, _ in _changes(tz)), *again, *(start + 3600 for start in again)})
     ahead = [ahead_of_utc(tz, start) * 1_000_000 + (SECOND if start - start % 3600 in again else 0) for start in starts]
@@ -105,7 +111,7 @@ def _stretches(tz: str) -> tuple[IntArray, IntArray]:
 
 @cache
 def _changes(tz: str) -> tuple[tuple[int, int], ...]:
-    """Return the seconds since 1970 at which a zone's clock is changed, and how far ahead of UTC it was before."""
+    """Return when a zone's clock changes (seconds since 1970), each with the seconds ahead of UTC before the change."""
     found = []
     for begin in range(0, _YEARS * 365 * 86_400, _LOOKS):
         low, high = begin, begin + _LOOKS
@@ -120,14 +126,20 @@ def _changes(tz: str) -> tuple[tuple[int, int], ...]:
 
 
 def ahead_of_utc(tz: str, second: int) -> int:
-    """Return by how many seconds a zone's clock is ahead of UTC."""
+    """Return how many seconds a zone's clock is ahead of UTC."""
     offset = datetime.fromtimestamp(second, UTC).astimezone(ZoneInfo(tz)).utcoffset()
     return round((offset or timedelta(0)).total_seconds())
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """The times written with one date and one offset: seconds ahead of UTC, and the first and last instant."""
+    """The times of one date that are written with one offset.
+
+    ``ahead``  seconds ahead of UTC
+    ``first``  the first instant, in seconds since 1970
+    ``last``   the last instant
+    ``rows``   the number of times
+    """
 
     ahead: int
     first: int
@@ -136,23 +148,28 @@ class Stretch:
 
 
 def own_clock(raw: SourceTable, name: str, text: str, sample: Sequence[str]) -> str:
-    """Return the zone, or the fixed offset, in whose wall clock the times of a column are written.
+    """Return the zone or fixed offset in whose wall clock a column's times are written.
 
-    ``text`` is an expression of the texts, ``sample`` the first of them. The whole column is read. It is an error if no
-    zone has all of its offsets.
+    ``text``    the SQL expression of the texts
+    ``sample``  the first texts
+
+    The whole column is read. Raise an error if no zone has all of its offsets.
     """
     offsets = {_offset(each) for each in sample}
     first = min(offsets)
     if offsets == {"Z"}:
         return "UTC"
-    # The end of a text is quickly compared; what differs from the first rows is looked at with care.
+    # It is fast to check that all texts end with the same offset. Otherwise the whole column is analysed.
     if len(offsets) == 1 and _SHORT.fullmatch(first) and raw.count([f"{text} NOT LIKE '%{first}'"]) == [0]:
         return fixed(_ahead(first))
     return clock_of(name, list(_written(raw, text)), [zone for each in sample for zone in _NAMED.findall(each)])
 
 
 def clock_of(name: str, stretches: Sequence[Stretch], named: Sequence[str] = ()) -> str:
-    """Return the clock that has each offset at its times; ``named`` are zones that the texts name."""
+    """Return the zone that has each offset at the times written with it, or the only offset.
+
+    ``named``  zones that the texts name
+    """
     offsets: Counter[int] = Counter()
     for each in stretches:
         offsets[each.ahead] += each.rows
@@ -172,7 +189,7 @@ def clock_of(name: str, stretches: Sequence[Stretch], named: Sequence[str] = ())
 
 
 def stretch_of(text: str) -> Stretch:
-    """Return a text with an offset as a stretch that has only this time."""
+    """Parse a text with an offset as a stretch of one time."""
     found = re.fullmatch(ZONED_TIME, text.strip())
     if found is None:
         raise ReadingError(f"{text!r} is not an ISO time with an offset", kind="cell")
@@ -185,13 +202,13 @@ def stretch_of(text: str) -> Stretch:
 
 
 def fixed(ahead: int) -> str:
-    """Return a fixed offset as text, such as +05:30; UTC if it is 0."""
+    """Return a fixed offset as text, such as +05:30; "UTC" if it is 0."""
     minutes = abs(ahead) // 60
     return f"{'-' if ahead < 0 else '+'}{minutes // 60:02}:{minutes % 60:02}" if ahead else "UTC"
 
 
 def _written(raw: SourceTable, text: str) -> Iterator[Stretch]:
-    """Yield the stretches of a whole column: one for each written date and offset."""
+    """Yield the stretches of a whole column: one for each date and offset."""
     behind = extract(text, _BEHIND, 1)
     columns = {"offset": behind, "day": f"substr({text}, 1, 10)", "text": f"replace({text}, 'T', ' ')"}
     texts = raw.select(columns, ordered=False).filter(nw.col("offset") != "").group_by("offset", "day")
@@ -203,7 +220,7 @@ def _written(raw: SourceTable, text: str) -> Iterator[Stretch]:
 
 
 def _fitting(stretches: Sequence[Stretch], named: Sequence[str]) -> str | None:
-    """Return the first zone that has every offset at the times written with it; None if there is none."""
+    """Return the first zone that has every offset at the times written with it, or None."""
     zones = available_timezones()
     for zone in dict.fromkeys((*named, *USUAL, *sorted(zones))):
         if zone in zones and all(
@@ -214,13 +231,13 @@ def _fitting(stretches: Sequence[Stretch], named: Sequence[str]) -> str | None:
 
 
 def _offset(text: str) -> str:
-    """Return the offset in the text of a time; Z for all spellings of UTC, empty if there is none."""
+    """Return the offset in a time's text; Z for all spellings of UTC; empty if there is none."""
     found = re.fullmatch(ZONED_TIME, text)
     return "" if found is None else "Z" if found[ZONE_GROUP][0] not in "+-" else found[ZONE_GROUP]
 
 
 def _ahead(offset: str) -> int:
-    """Return how many seconds an offset is ahead of UTC; it is written as +02:00, +0200, +02 or Z."""
+    """Return how many seconds an offset, written as +02:00, +0200, +02 or Z, is ahead of UTC."""
     if offset[0] not in "+-":
         return 0
     digits = f"{offset[1:].replace(':', '')}00"

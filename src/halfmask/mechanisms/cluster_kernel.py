@@ -9,15 +9,15 @@ from halfmask.arrays import FloatArray
 
 @njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def centroids(values: FloatArray, weights: FloatArray, k: int) -> FloatArray:
-    """Return the centroid of each value's cluster in the best k clusters.
+    """Return the centroid of each value's cluster, for the best division into k clusters.
 
     ``values``   distinct and increasing
     ``weights``  weight of each value
     ``k``        number of clusters, less than the number of values
 
-    best[j] is the least cost of the first j values in c clusters. The start of the last cluster never falls as j grows,
-    so each c takes O(n log n) by divide and conquer. Costs are differences of prefix sums, so values should be centred;
-    clusters narrower than 1e-8 of the whole range are separated only roughly.
+    The algorithm is dynamic programming: best[j] is the least cost of the first j values in c clusters. The start of
+    the last cluster never decreases as j grows, so each c takes O(n log n) by divide and conquer. Costs are differences
+    of prefix sums, so values should be centred. Clusters narrower than 1e-8 of the range are separated only roughly.
     """
     n = values.size
     weight, first, second = np.zeros(n + 1), np.zeros(n + 1), np.zeros(n + 1)
@@ -43,7 +43,9 @@ def centroids(values: FloatArray, weights: FloatArray, k: int) -> FloatArray:
 def _add_cluster(
     best: FloatArray, weight: FloatArray, first: FloatArray, second: FloatArray, start: NDArray[np.int32], c: int
 ) -> FloatArray:
-    """Return the least costs with c clusters, one more than in ``best``; write the start of the last to ``start``."""
+    """Return the least costs with c clusters, from those with c - 1 (``best``). Write the last clusters' starts to
+    ``start``.
+    """
     n = best.size - 1
     result = np.full(n + 1, np.inf)
     stack = [(c, n, c - 1, n - 1)]  # ends low..high, whose last cluster starts between from_ and to

@@ -1,8 +1,8 @@
-"""Noise compiled with numba: a random generator whose state stays in registers, and the most frequent draws.
+"""Fast noise for simulation, compiled with numba.
 
-The generator is xoshiro256++ (Blackman and Vigna), seeded with 256 bits of numpy's SeedSequence. Exponential sizes use
-the ziggurat method of Marsaglia and Tsang. It is for simulation only: the state can be computed from the output, so a
-device must never mask with it.
+The random generator is xoshiro256++ (Blackman and Vigna), seeded with 256 bits of numpy's SeedSequence. Exponential
+sizes use the ziggurat method of Marsaglia and Tsang. A device must never use this noise, because the generator's state
+can be computed from its output.
 """
 
 from math import factorial
@@ -15,11 +15,13 @@ from halfmask.mechanisms.mechanism import Words
 
 LAYERS = 256
 TAIL = 7.69711747013104972
-"""The x at which the tail of the lowest layer begins, for 256 layers of equal area under exp(-x)."""
+"""The x at which the tail of the ziggurat begins, for 256 layers of equal area under exp(-x)."""
 
 
 def _layers() -> FloatArray:
-    """Return the right ends of the layers, widest first; the lowest layer's width makes up for the tail's area."""
+    """Return the right ends of the ziggurat's layers, widest first. The first layer is wider, to include the tail's
+    area.
+    """
     area = (TAIL + 1) * np.exp(-TAIL)
     ends = [area * np.exp(TAIL), TAIL]
     while len(ends) < LAYERS:
@@ -38,7 +40,7 @@ _3, _5, _7, _9, _11, _13, _15, _17 = ((-1) ** (k // 2) / float(factorial(k)) for
 def _step(
     a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64, np.uint64]:
-    """Return one word of xoshiro256++ and the next state."""
+    """Return the next word of xoshiro256++ and the generator's next state."""
     total = a + d
     word = ((total << np.uint64(23)) | (total >> np.uint64(41))) + a
     shifted = b << np.uint64(17)
@@ -53,10 +55,10 @@ def _step(
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
 def laplace(values: FloatArray, state: Words, b: float, relative: bool, out: FloatArray) -> None:
-    """Write s + psi, or s (1 + psi), to ``out``; psi is b times an exponential size with a fair sign.
+    """Write Laplace-masked values to ``out``: value + psi or, if ``relative``, value * (1 + psi).
 
-    In each word the low 8 bits choose the layer, the next bit is the sign, and the upper 53 bits are the position in
-    the layer.
+    psi is b times an exponential size, with a random sign. Of each random word, the low 8 bits choose the layer, the
+    next bit is the sign, and the upper 53 bits are the position in the layer.
     """
     s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
     for i in range(values.size):
@@ -85,9 +87,9 @@ def laplace(values: FloatArray, state: Words, b: float, relative: bool, out: Flo
 
 @njit(nogil=True, cache=True, fastmath={"contract"})  # type: ignore[untyped-decorator]
 def sine(values: FloatArray, state: Words, terms: FloatArray, out: FloatArray) -> None:
-    """Write s + sum_k terms_k x^(2k+1) to ``out``.
+    """Write sine-masked values to ``out``: value + sum_k terms_k x^(2k+1).
 
-    x = sin(pi (V - 1/2)) with V uniform on [0, 1), which has the same law as sin(2 pi U).
+    x = sin(pi (V - 1/2)) with V uniform on [0, 1); it has the same distribution as sin(2 pi V).
     """
     s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
     for i in range(values.size):
@@ -108,7 +110,7 @@ def sine(values: FloatArray, state: Words, terms: FloatArray, out: FloatArray) -
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
 def scaled(values: FloatArray, unit: FloatArray, scale: float, relative: bool, out: FloatArray) -> None:
-    """Write masked values to ``out``, given the noise ``unit`` in units of ``scale``."""
+    """Write masked values to ``out``. The noise is ``scale * unit``."""
     for i in range(values.size):
         noise = scale * unit[i]
         out[i] = values[i] * (1 + noise) if relative else values[i] + noise

@@ -1,4 +1,4 @@
-"""Laws of plug-ins that do not define them: estimated from a sample, or integrated from a distribution function."""
+"""Noise distributions of plug-ins that do not define them: estimated from a sample, or integrated numerically."""
 
 import zlib
 from functools import lru_cache
@@ -16,11 +16,11 @@ ROWS_AT_ONCE = 256
 
 
 class SampledNoise(Noise):
-    """Noise of which only a sampler is known.
+    """Noise for which only a sampler is known.
 
-    Its law is estimated from 2^20 draws with a fixed seed. The error of the distribution function is at most about
-    0.001; the standard error of a moment is about 0.1 % of the standard deviation of |psi|^k. Infinite moments are not
-    detected. Symmetry is not assumed.
+    Its distribution is estimated from 2^20 draws with a fixed seed, without assuming symmetry. The error of the
+    distribution function is at most about 0.001. The standard error of a moment E|psi|^k is about 0.1 % of the standard
+    deviation of |psi|^k. Infinite moments are not detected.
     """
 
     estimated = True
@@ -46,7 +46,9 @@ class SampledNoise(Noise):
 
 @lru_cache(maxsize=8)
 def sorted_sizes(mechanism: Mechanism, parameters: tuple[float, ...]) -> FloatArray:
-    """Return |psi| of the draws that estimate a law, sorted; the last 8 laws are cached, 8 MB each."""
+    """Return the sorted sizes |psi| of the draws that estimate a distribution. The last 8 results are cached, 8 MB
+    each.
+    """
     rng = stream(SEED, "mechanisms.estimated", zlib.crc32(mechanism.name.encode()))
     draws = np.asarray(mechanism.sample(np.array(parameters), DRAWS, rng), dtype=np.float64)
     if draws.shape != (DRAWS,) or np.isnan(draws).any():
@@ -59,7 +61,7 @@ def sorted_sizes(mechanism: Mechanism, parameters: tuple[float, ...]) -> FloatAr
 
 
 class StatedNoise(Noise):
-    """Noise of which a sampler and a distribution function are known; moments are integrated numerically."""
+    """Noise for which a sampler and a distribution function are known. Moments are integrated numerically."""
 
     def moments(self, parameters: FloatArray) -> FloatArray:
         pieces = [parameters[i : i + ROWS_AT_ONCE] for i in range(0, len(parameters), ROWS_AT_ONCE)]
@@ -70,12 +72,13 @@ class StatedNoise(Noise):
 
 
 def integrate_moments(mechanism: Mechanism, parameters: FloatArray) -> FloatArray:
-    """Return E|psi|^k, the integral of k y^(k-1) (1 - F(y)) dy from 0 to the y at which F first rounds to 1.
+    """Return the moments E|psi|^k, by integrating k y^(k-1) (1 - F(y)) with F the distribution function of |psi|.
 
-    It uses Gauss-Legendre quadrature on pieces that shrink towards both ends, since laws are steep there. The error is
-    about 1e-9 if F is smooth between the ends, 1e-3 if it jumps. A heavy tail, like y^-6, may be lost in the rounding
-    of F. If 1 - F is below 1e-12 at a quarter of the way and the part beyond is above 1e-6 of the moment, the moment is
-    taken as infinite.
+    The integral ends at the y at which F first rounds to 1. Gauss-Legendre quadrature is used on pieces that shrink
+    towards both ends, where F may be steep. The error is about 1e-9 if F is smooth, and 1e-3 if it jumps.
+
+    A heavy tail, such as y^-6, may be lost in the rounding of F. So a moment is taken as infinite if 1 - F is below
+    1e-12 at a quarter of the range, yet the part beyond contributes more than 1e-6 of the moment.
     """
     end = reach(mechanism, parameters)
     share, weight = _nodes()
@@ -94,7 +97,7 @@ def integrate_moments(mechanism: Mechanism, parameters: FloatArray) -> FloatArra
 def _nodes() -> tuple[FloatArray, FloatArray]:
     """Return Gauss-Legendre points and weights on pieces of (0, 1).
 
-    The pieces are quarter octaves towards 0 and octaves towards 1.
+    The pieces shrink by quarter octaves towards 0, and by octaves towards 1.
     """
     below = 2.0 ** np.arange(-60, -1, 0.25)
     above = 1 - 2.0 ** np.arange(-2, -48, -1)
@@ -105,7 +108,7 @@ def _nodes() -> tuple[FloatArray, FloatArray]:
 
 
 def reach(mechanism: Mechanism, parameters: FloatArray, share: float = 1.0) -> FloatArray:
-    """Return the least y with F(y) >= ``share`` in floats, by bisection of the binary exponent."""
+    """Return the least y with F(y) >= ``share``, by bisection; F is the distribution function of |psi|."""
     low, high = np.full(len(parameters), -1000.0), np.full(len(parameters), 1000.0)
     for _ in range(60):
         middle = (low + high) / 2

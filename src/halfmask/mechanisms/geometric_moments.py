@@ -1,4 +1,4 @@
-"""Moments of a geometric number of steps, shared by the geometric and the staircase law."""
+"""Moments of a geometric number of steps, for the geometric and the staircase mechanism."""
 
 import numpy as np
 
@@ -9,10 +9,10 @@ FACTORIAL = (1, 2, 6, 24)
 
 
 def geometric_moments(mean: FloatArray, step: FloatArray) -> FloatArray:
-    """E(step G)^k, k = 1..4, shape (S, 4), for geometric G with E[step G] = ``mean``.
+    """Return the moments E(step G)^k for k = 1..4, shape (S, 4), of a geometric number G with E[step G] = ``mean``.
 
-    E G(G-1)...(G-j+1) = j! (E G)^j, so E(step G)^k = sum_j S(k, j) j! mean^j step^(k-j). Each product is computed
-    factor by factor, so that it overflows to inf and never to NaN.
+    E G(G-1)...(G-j+1) = j! (E G)^j, so E(step G)^k = sum_j S(k, j) j! mean^j step^(k-j) with Stirling numbers S(k, j).
+    Products are computed factor by factor, so that they overflow to inf and never to NaN.
     """
     result = np.zeros((len(mean), 4))
     with np.errstate(over="ignore"):

@@ -1,16 +1,21 @@
-"""Grids of privacy settings, stored as blocks of arrays, because a million settings would be too many objects.
+"""Grids of privacy settings. They are stored as arrays, because a million objects would take too much memory.
 
 The named grids and their numbers of settings:
 
-    laplace   b = 0.001, 0.002, ..., 10                                               10,000
-    sine      coarse product {0, 0.3, ..., 1.8}^5 except all zero: 7^5 - 1            16,806
-              one fine coefficient (0.03, ..., 0.27), the others 0: 5 * 9                 45
-              two fine coefficients, the others 0: 10 * 9 * 9                            810
-                                                                                      17,661
-    paper     laplace and sine                                                        27,661
-    auto      paper scaled to the data, extended upwards (`halfmask.evaluation.auto`)
-    full      laplace, and {0, 0.03, ..., 0.3, 0.6, ..., 1.8}^5 except all zero:
-              16^5 - 1 = 1,048,575                                                 1,058,575
+laplace   b = 0.001, 0.002, ..., 10                                            10,000
+
+sine      all combinations of {0, 0.3, ..., 1.8} for 5 coefficients,
+          except all zero: 7^5 - 1                                             16,806
+          one coefficient of 0.03, ..., 0.27, the others 0: 5 * 9                  45
+          two coefficients of 0.03, ..., 0.27, the others 0: 10 * 9 * 9           810
+                                                                               17,661
+
+paper     laplace and sine                                                     27,661
+
+auto      paper, scaled to the data and extended upwards (`halfmask.evaluation.auto`)
+
+full      laplace, and {0, 0.03, ..., 0.3, 0.6, ..., 1.8}^5 except all zero:
+          16^5 - 1 = 1,048,575                                              1,058,575
 """
 
 from collections.abc import Iterable, Iterator
@@ -38,14 +43,15 @@ other meters, weighted by their numbers. The values of the paper's grids suit th
 AUTO = "auto"
 DIGITS = 6
 REFERENCE = "laplace"
-"""Mechanism with a guarantee, named for comparison with noise that has none."""
+"""A mechanism with a guarantee, used for comparison with mechanisms without one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Settings of one mechanism with the same number of parameters and the same release.
+    """Settings of one mechanism with the same number of parameters, inner setting and release.
 
-    ``inner`` is the inner setting, for ``clip``.
+    ``parameters``  one row per setting
+    ``inner``       for ``clip``: the setting that masks the clipped value
     """
 
     mechanism: str
@@ -62,7 +68,7 @@ class Block:
             yield PrivacySetting(self.mechanism, tuple(row.tolist()), self.inner, self.release)
 
     def texts(self) -> list[str]:
-        """Return ``str`` of each setting; each distinct number is formatted only once, for speed."""
+        """Return the text of each setting. Each distinct number is formatted once, for speed."""
         ending = ("" if self.inner is None else f"/{self.inner}") + suffix(self.release)
         if self.parameters.shape[1] == 0:
             return [self.mechanism + ending] * len(self)
@@ -74,12 +80,12 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Distinct settings in blocks; ``name`` is the text from which the grid was made."""
+    """Distinct settings in blocks. ``name`` is the text that describes the grid."""
 
     blocks: tuple[Block, ...]
     name: str
     scale: float = 1.0
-    """Factor between the noise of an ``auto`` grid and that of the paper's grid."""
+    """The noise of an ``auto`` grid divided by that of the paper's grid."""
 
     def __post_init__(self) -> None:
         release_of(next(block.settings()) for block in self.blocks)
@@ -92,7 +98,7 @@ class Grid:
 
     @property
     def release(self) -> str:
-        """What all settings mask: each reading, or the total of a period."""
+        """The release of all settings: each reading, or the total of a period."""
         return self.blocks[0].release
 
     def __len__(self) -> int:
@@ -104,12 +110,12 @@ class Grid:
             yield from block.settings()
 
     def texts(self) -> list[str]:
-        """Return ``str`` of each setting, block after block."""
+        """Return the text of each setting, block after block."""
         return [text for block in self.blocks for text in block.texts()]
 
     @classmethod
     def from_settings(cls, settings: Iterable[PrivacySetting], name: str = "settings") -> "Grid":
-        """Group settings by mechanism, number of parameters and inner setting, in order, without duplicates."""
+        """Make a grid from settings: remove duplicates, and group them into blocks."""
         distinct = dict.fromkeys(settings)
         if not distinct:
             raise SettingError(
@@ -120,11 +126,12 @@ class Grid:
 
 
 def grid(text: str, auto: Grid | None = None) -> Grid:
-    """Return the grid that ``text`` describes: parts joined with ``;``, each a named grid, a setting, or ranges.
+    """Parse the text of a grid: parts joined by ``;``, each a named grid, a setting, or ranges of parameters.
 
-    Examples of parts are ``paper``, ``laplace:0.5``, ``laplace:b=0.001..10/0.001``, ``gaussian:sigma=0.1|0.2`` and
-    ``sine:k=5,values=0|0.3``. ``auto`` is the grid to use for the part ``auto``, which depends on data. A setting that
-    occurs in several parts is kept once, at its first position. Each part may end in ``@total``.
+    Examples of parts: ``paper``, ``laplace:0.5``, ``laplace:b=0.001..10/0.001``, ``gaussian:sigma=0.1|0.2``,
+    ``sine:k=5,values=0|0.3``. Each may end in ``@total``. Duplicate settings are kept once, at their first position.
+
+    ``auto``  the grid for the part ``auto``, which depends on data
     """
     parts = [part.strip() for part in text.split(";") if part.strip()]
     if not parts:
@@ -134,12 +141,12 @@ def grid(text: str, auto: Grid | None = None) -> Grid:
 
 
 def asks_for_auto(text: str) -> bool:
-    """Return whether a part of the text is ``auto``, the grid that depends on data."""
+    """Return whether a part of the text is ``auto``."""
     return any(split_release(part)[0] == AUTO for part in text.split(";"))
 
 
 def asked_release(text: str) -> str:
-    """Return the release of the first part of a grid's text; `grid` checks that the others have the same."""
+    """Return the release of the first part of a grid's text. `grid` checks that all parts have the same."""
     return split_release(text.partition(";")[0])[1]
 
 
@@ -167,7 +174,7 @@ def _blocks_of_law(part: str, auto: Grid | None) -> tuple[Block, ...]:
 
 
 def joined(blocks: list[Block]) -> tuple[Block, ...]:
-    """Merge blocks of equal mechanism, number of parameters, inner setting and release, without duplicates."""
+    """Merge blocks that have the same mechanism, number of parameters, inner setting and release. Remove duplicates."""
     groups: dict[tuple[str, int, PrivacySetting | None, str], list[FloatArray]] = {}
     for each in blocks:
         key = (each.mechanism, each.parameters.shape[1], each.inner, each.release)
@@ -176,7 +183,7 @@ def joined(blocks: list[Block]) -> tuple[Block, ...]:
 
 
 def _distinct(arrays: list[FloatArray]) -> FloatArray:
-    """Return the distinct rows of all arrays, in order of first occurrence; a single array is distinct already."""
+    """Return the distinct rows of all arrays, in order of first occurrence. A single array must be distinct already."""
     if len(arrays) == 1:
         return arrays[0]
     rows = np.concatenate(arrays)
@@ -206,9 +213,9 @@ NAMED = {
 
 
 def scaled(block: Block, factor: float) -> Block:
-    """Return the block's settings with ``factor`` times the noise, parameters rounded to `DIGITS` digits.
+    """Multiply the noise of a block's settings by ``factor``, and round parameters to `DIGITS` digits.
 
-    This converts settings to readings in another unit. Relative noise has no unit and is not changed.
+    This converts settings to readings in another unit. Relative noise is the same in any unit.
     """
     law = mechanism(block.mechanism)
     grown = block.parameters if law.kind == "relative" else law.surely_grown(block.parameters, factor)
@@ -216,14 +223,14 @@ def scaled(block: Block, factor: float) -> Block:
 
 
 def to_digits(values: FloatArray) -> FloatArray:
-    """Return the values rounded to `DIGITS` significant digits, so that their texts are short."""
+    """Round values to `DIGITS` significant digits, so that their texts are short."""
     distinct, place = np.unique(values, return_inverse=True)
     short = np.array([float(f"{value:.{DIGITS}g}") for value in distinct.tolist()])
     return np.asarray(short[place].reshape(values.shape))
 
 
 def read_settings(path: str | Path) -> list[PrivacySetting]:
-    """Return the settings of a text file, one per line; ``#`` begins a comment, and empty lines are skipped."""
+    """Read settings from a text file, one per line. Comments begin with ``#``; empty lines are skipped."""
     try:
         lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:

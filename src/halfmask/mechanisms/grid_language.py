@@ -1,8 +1,8 @@
-"""The grid language: ``mechanism:name=values,...``, with values ``a..b/step`` or ``v1|v2|v3``.
+"""The grid language: ``mechanism:name=values,...`` with values ``a..b/step`` or ``v1|v2|v3``.
 
-laplace:b=0.001..10/0.001        a, a + step, a + 2 step, ... up to b, which is included if it is one of them
-staircase:epsilon=0.5|1,delta=1,gamma=0..1/0.25     all combinations of the parameters, the last one changing fastest
-sine:k=5,values=0|0.3|0.6        all combinations of these values for k coefficients, except all zero
+- laplace:b=0.001..10/0.001: a, a + step, a + 2 step, ... up to b; b itself only if the steps meet it
+- staircase:epsilon=0.5|1,delta=1,gamma=0..1/0.25: all combinations of the parameters, the last changing fastest
+- sine:k=5,values=0|0.3|0.6: all combinations of these values for k coefficients, except all zero
 """
 
 from decimal import Decimal
@@ -16,11 +16,11 @@ from halfmask.mechanisms.mechanism import Mechanism
 from halfmask.mechanisms.mechanism_registry import mechanism
 from halfmask_device.decimals import parse_number
 
-MOST = 20_000_000  # most settings of one part: 800 MB with five parameters
+MOST = 20_000_000  # largest number of settings in one part: 800 MB with five parameters
 
 
 def parse_block(text: str) -> tuple[str, FloatArray]:
-    """Return the mechanism and the parameters, (S, P), of all settings that one part of a grid text describes."""
+    """Return the mechanism and the parameters (S, P) of all settings in one part of a grid's text."""
     name, _, body = text.partition(":")
     law = mechanism(name.strip())
     fields = _fields(body, text)
@@ -41,7 +41,7 @@ def parse_block(text: str) -> tuple[str, FloatArray]:
 
 
 def product(columns: list[FloatArray]) -> FloatArray:
-    """Return all combinations of one value from each column, (S, P), the last column changing fastest."""
+    """Return all combinations of one value from each column, shape (S, P). The last column changes fastest."""
     count = run = prod(map(len, columns))
     rows = np.empty((count, len(columns)))
     for p, column in enumerate(columns):

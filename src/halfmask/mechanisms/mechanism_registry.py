@@ -1,6 +1,6 @@
-"""Registry of mechanisms by name: built-in ones, those registered in Python, and plug-ins (imported on first use).
+"""Registry of mechanisms by name: built-in mechanisms, classes registered in Python, and plug-ins.
 
-A plug-in is found by its entry point, and completed if its class defines only some methods.
+A plug-in is found by its entry point and imported on first use. Methods that its class lacks are added.
 """
 
 import inspect
@@ -21,7 +21,7 @@ _NAME = re.compile(r"[a-z][a-z0-9-]*", re.ASCII)
 
 
 def _found() -> dict[str, Mechanism]:
-    """Return every mechanism defined in the folder `ours`, sorted by name."""
+    """Return every mechanism in the folder `ours`, sorted by name."""
     modules = [import_module(f"{ours.__name__}.{each.name}") for each in iter_modules(ours.__path__)]
     classes = [
         each
@@ -37,7 +37,7 @@ _OURS = tuple(_known)
 
 
 def mechanism(name: str) -> Mechanism:
-    """Return the mechanism of this name; entry points are searched only if the name is not known yet."""
+    """Return the mechanism of this name. Plug-ins are searched if the name is not known yet."""
     known = _known.get(name)
     if known is not None:
         return known
@@ -48,12 +48,12 @@ def mechanism(name: str) -> Mechanism:
 
 
 def mechanisms() -> list[str]:
-    """Return the names of all mechanisms: built-in ones first, then the others, both sorted; no plug-in is imported."""
+    """Return the names of all mechanisms, built-in ones first. No plug-in is imported."""
     return [*_OURS, *sorted((_known.keys() | entry_points(group=GROUP).names) - set(_OURS))]
 
 
 def register(plugin: type) -> Mechanism:
-    """Register a class as a mechanism in this process, replacing an earlier one of the same name."""
+    """Register a class as a mechanism in this process. It replaces an earlier one of the same name."""
     whole = complete(plugin)
     if whole.name in _OURS:
         raise SettingError(
@@ -64,7 +64,7 @@ def register(plugin: type) -> Mechanism:
 
 
 def load_plugin(name: str) -> Mechanism | None:
-    """Return the installed plug-in whose entry point and mechanism have this name; None if there is none."""
+    """Return the installed plug-in of this name, or None."""
     found = sorted(entry_points(group=GROUP, name=name), key=_origin)
     if not found:
         return None
@@ -92,14 +92,13 @@ def _origin(entry: EntryPoint) -> str:
 
 
 def complete(plugin: object) -> Mechanism:
-    """Return a mechanism made from a user's class, which needs only a name and one method.
+    """Make a mechanism from a user's class, which needs only a name and one or two of these methods:
 
-    ``sample`` only        additive noise (or relative, if ``kind`` says so) with an estimated law
+    ``sample``         additive noise (relative if ``kind`` says so) with an estimated distribution
+    ``sample``, ``cdf``  noise with a known distribution, as fast as a built-in one; moments are integrated numerically
+    ``mask``           a mechanism of kind "direct"
 
-    ``sample``, ``cdf``  noise with a known law, as fast as a built-in one; moments are integrated unless defined
-    ``mask`` only          kind "direct"
-
-    Everything that the class defines itself is used.
+    Other methods of `Mechanism` that the class defines are used too.
     """
     if not isinstance(plugin, type):
         raise SettingError(
@@ -124,7 +123,7 @@ def complete(plugin: object) -> Mechanism:
 
 
 class _AnyParameters(Mechanism):
-    """Allows parameters of either sign, and any number of them if the plug-in does not name them."""
+    """Accepts parameters of either sign. If the plug-in does not name them, their number is free."""
 
     def names(self, count: int) -> tuple[str, ...]:
         return self.parameter_names or tuple(f"p{i + 1}" for i in range(count))
@@ -138,7 +137,7 @@ class _Direct(_AnyParameters):
 
 
 def _missing(plugin: type) -> tuple[type[Mechanism], ...]:
-    """Return the base classes that supply what the plug-in does not define."""
+    """Return the base classes that supply the methods a plug-in lacks."""
     if hasattr(plugin, "sample"):
         return _AnyParameters, StatedNoise if hasattr(plugin, "cdf") else SampledNoise
     if hasattr(plugin, "mask"):

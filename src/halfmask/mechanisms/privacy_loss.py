@@ -1,8 +1,8 @@
-"""The privacy loss of one report: cells of the report's range, with bounds on the loss in each.
+"""The privacy loss of one report, stored as cells of the report's range with bounds on the loss in each.
 
-P is the law of a report of one reading, Q that of a report of another reading. The loss of a report x is log p(x)/q(x).
-A mechanism is (epsilon, delta)-differentially private for these two readings if delta is at least the hockey-stick
-divergence
+P and Q are the distributions of a report of two different readings, with densities p and q. The loss of a report x is
+log p(x)/q(x). A mechanism is (epsilon, delta)-differentially private for these readings if delta is at least the
+hockey-stick divergence
 
     delta(epsilon) = integral of (p - e^epsilon q)+
 """
@@ -15,22 +15,22 @@ import numpy as np
 from halfmask.arrays import FloatArray
 
 FURTHEST = 1e150
-"""Largest distance of two readings, in scales of the noise, that is computed: delta no longer changes,
-and more would overflow.
+"""Largest distance of two readings, in scales of the noise, that is computed. Beyond it delta no longer changes, and
+powers would overflow.
 """
 
 
 @dataclass(frozen=True)
 class LossCells:
-    """Masses of cells under P, bounds on the loss in each, and the mass of P that is impossible under Q.
+    """Cells of a report's range under two distributions P and Q.
 
-    ``p``              mass of each cell under P, above 0
-    ``mean``           log p_i/q_i, limited to between ``low`` and ``high``
+    ``p``              probability of each cell under P, above 0
+    ``mean``           log p_i/q_i of each cell, clipped to between ``low`` and ``high``
     ``low``, ``high``  bounds on the loss within the cell; they may be infinite
-    ``certain``        mass of P that is impossible under Q
+    ``certain``        probability under P of reports that are impossible under Q
 
-    Among all losses in [low, high] that masses p_i and q_i allow, the divergence is largest, at every epsilon at once,
-    if all losses are at low or high. The sum of these is an upper bound on delta.
+    For given p_i and q_i, the divergence is largest, at every epsilon, if all losses in a cell are at its bounds. The
+    sum over cells is then an upper bound on delta.
     """
 
     p: FloatArray
@@ -43,13 +43,14 @@ class LossCells:
     def of(
         cls, p: FloatArray, mean: FloatArray, low: FloatArray, high: FloatArray, certain: float = 0.0
     ) -> "LossCells":
-        """Return the cells that have mass, with the mean limited to between its bounds."""
+        """Return the cells with positive probability; their mean losses are clipped to their bounds."""
         held = p > 0
         low, high = low[held], high[held]
         return cls(p[held], np.clip(mean[held], low, high), low, high, certain)
 
     def share_high(self, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Return the share of p at ``high`` if the rest is at ``low``, for unchanged masses p and q.
+        """Return the share x of each cell's probability at ``high``, with the rest at ``low``, that leaves p and q
+        unchanged.
 
         From x e^-high + (1 - x) e^-low = e^-mean: x = (1 - e^(low - mean)) / (1 - e^(low - high)).
         """
@@ -58,9 +59,10 @@ class LossCells:
         return np.clip(np.where((high > low) & (low > -np.inf), share, 1.0), 0.0, 1.0)
 
     def delta(self, epsilon: float) -> float:
-        """Return sum p_i (x (1 - e^(epsilon - high))+ + (1 - x) (1 - e^(epsilon - low))+).
+        """Return an upper bound on delta: the sum of p_i (x (1 - e^(epsilon - high))+ + (1 - x) (1 - e^(epsilon -
+        low))+).
 
-        At infinite epsilon, return the mass ``certain``.
+        x is `share_high`. At infinite epsilon, return ``certain``.
         """
         if epsilon == math.inf:
             return self.certain
@@ -72,12 +74,12 @@ class LossCells:
 
 
 def told_apart() -> LossCells:
-    """Return the loss of two readings without a common possible report: one cell with all mass, so that delta is 1."""
+    """Return the loss of two readings without a common possible report: delta is 1."""
     one, endless = np.ones(1), np.full(1, np.inf)
     return LossCells(one, endless, endless, endless, 1.0)
 
 
 def _above(loss: FloatArray, epsilon: float) -> FloatArray:
-    """(1 - e^(epsilon - loss))+."""
+    """Return (1 - e^(epsilon - loss))+."""
     with np.errstate(over="ignore"):
         return np.asarray(-np.expm1(np.minimum(epsilon - loss, 0.0)))

@@ -1,4 +1,4 @@
-"""Noise that is a scale times one fixed law."""
+"""Noise that is a scale times a fixed distribution."""
 
 import math
 from abc import abstractmethod
@@ -10,7 +10,7 @@ from halfmask.mechanisms.mechanism import Noise, Parameters, in_scales, powers
 
 
 class ScaledNoise(Noise):
-    """psi = scale * Z with a fixed symmetric law of Z; scale 0 means no noise."""
+    """psi = scale * Z, where Z has a fixed symmetric distribution. Scale 0 means no noise."""
 
     unit_moments: tuple[float, float, float, float]
     unit_support: float = math.inf
@@ -20,7 +20,7 @@ class ScaledNoise(Noise):
 
     @abstractmethod
     def unit_cdf(self, z: FloatArray) -> FloatArray:
-        """P(|Z| <= z) for z >= 0, inf included."""
+        """Return P(|Z| <= z) for z >= 0, including infinity."""
 
     @abstractmethod
     def unit_sample(self, size: int, rng: np.random.Generator) -> FloatArray:
@@ -30,7 +30,7 @@ class ScaledNoise(Noise):
         return self.unit_cdf(in_scales(y, parameters[:, :1]))
 
     def moments(self, parameters: FloatArray) -> FloatArray:
-        """scale^k E|Z|^k."""
+        """Return scale^k E|Z|^k for k = 1..4."""
         with np.errstate(over="ignore"):
             return np.asarray(powers(parameters[:, 0]) * np.array(self.unit_moments))
 
@@ -43,7 +43,7 @@ class ScaledNoise(Noise):
             return np.asarray(parameters[0] * self.unit_sample(size, rng))
 
     def pure_epsilon(self, parameters: Parameters, change: float) -> float | None:
-        """Return the steepest slope times d/scale; None if it is not finite."""
+        """Return the steepest slope of Z's log density times change/scale; None if it is not finite."""
         epsilon = self.steepest * (change / parameters[0]) if parameters[0] else math.inf
         return epsilon if math.isfinite(epsilon) else None
 

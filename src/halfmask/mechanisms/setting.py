@@ -13,7 +13,10 @@ from halfmask_device.setting import READING, TOTAL, Setting
 
 
 class PrivacySetting(Setting):
-    """A setting of any mechanism, f(eta, theta) in the paper, with its law and its sampler."""
+    """A setting of any mechanism (f(eta, theta) in the paper).
+
+    Properties of the noise psi, such as `variance`, need a mechanism with a noise law (not of kind "direct").
+    """
 
     def _check(self) -> None:
         law = self.law
@@ -29,7 +32,7 @@ class PrivacySetting(Setting):
 
     @property
     def law(self) -> Mechanism:
-        """The mechanism, with its methods for any parameters."""
+        """The mechanism, whose methods take parameters."""
         return mechanism(self.mechanism)
 
     @property
@@ -39,30 +42,30 @@ class PrivacySetting(Setting):
 
     @property
     def variance(self) -> float:
-        """E psi^2 of a setting that has a noise law."""
+        """The variance E psi^2 of the noise."""
         return float(self.moments[1])
 
     @property
     def deviation(self) -> float:
-        """sqrt(E psi^2) of a setting that has a noise law."""
+        """The standard deviation sqrt(E psi^2) of the noise."""
         return float(np.sqrt(self.moments[1]))
 
     @property
     def moments(self) -> FloatArray:
-        """E|psi|^k for k = 1..4 of a setting that has a noise law."""
+        """The moments E|psi|^k of the noise for k = 1..4."""
         return np.asarray(self.law.moments(np.array([self.parameters]))[0])
 
     @property
     def support(self) -> float:
-        """sup |psi| of a setting that has a noise law; infinite if unbounded or unknown."""
+        """The least upper bound of |psi|; infinite if unbounded or unknown."""
         return float(self.law.support(np.array([self.parameters]))[0])
 
     def cdf(self, y: FloatArray) -> FloatArray:
-        """P(|psi| <= y) of a setting that has a noise law, for y (J,)."""
+        """Return P(|psi| <= y) for y (J,)."""
         return np.asarray(self.law.cdf(np.array([self.parameters]), y)[0])
 
     def pure_epsilon(self, change: float) -> float | None:
-        """Return sup |log p(x)/p(x - d)| over changes d up to ``change``; None if infinite or unknown."""
+        """Return epsilon for changes of a reading up to ``change``, for delta = 0; None if infinite or unknown."""
         return self.law.pure_epsilon(self.parameters, change)
 
     def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
@@ -71,14 +74,14 @@ class PrivacySetting(Setting):
 
     @property
     def silent(self) -> bool:
-        """Whether it leaves every value unchanged: it has a noise law, and P(psi = 0) = 1."""
+        """Whether the setting leaves every value unchanged."""
         if self.kind == "direct":
             return False
         return bool(self.cdf(np.zeros(1))[0] >= 1)
 
     @property
     def kind(self) -> Kind:
-        """The kind of masking; "direct" settings do not have a noise law."""
+        """The kind of masking: "additive", "relative" or "direct" (without a noise law)."""
         return self.law.kind
 
     @property
@@ -87,7 +90,7 @@ class PrivacySetting(Setting):
         return self.law.per_user or (self.inner is not None and self.inner.per_user)
 
     def grown(self, factor: float) -> "PrivacySetting":
-        """Return the setting with ``factor`` times the noise, parameters rounded to 12 digits."""
+        """Multiply the noise by ``factor``, and round parameters to 12 digits."""
         parameters = self.law.surely_grown(np.array([self.parameters]), factor)[0]
         rounded = tuple(float(f"{each:.12g}") for each in parameters)
         inner = None if self.inner is None else self.inner.grown(factor)
@@ -106,15 +109,15 @@ class PrivacySetting(Setting):
         return cls(name, parameters[0].tolist())
 
     def mask(self, values: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Return the masked values, with the inner setting applied too."""
+        """Mask values; the inner setting is applied too."""
         masked = self.law.mask(np.array(self.parameters), values, rng)
         return masked if self.inner is None else self.inner.mask(masked, rng)
 
 
 def release_of(settings: Iterable[PrivacySetting]) -> str:
-    """Return what all these settings release; raise a SettingError if some release readings and others totals.
+    """Return the release that all settings share. Raise a SettingError if some mask readings and others totals.
 
-    Totals that are masked and totals that are split can be offered together: both are then `TOTAL`.
+    Masked totals and split totals may be combined; the result is then `TOTAL`.
     """
     first: PrivacySetting | None = None
     found = READING

@@ -1,8 +1,8 @@
-"""The inverse of the sine law's polynomial, for many settings and values, compiled with numba.
+"""The inverse of the sine mechanism's polynomial, for many settings and values, compiled with numba.
 
-P(x) = sum_k (theta_k x)^(2k+1) does not have negative coefficients, so for x >= 0 it is increasing and convex. Newton's
-method from any point right of the root therefore falls to the root and never passes it. One step from a point left of
-the root lands right of it, and not far if P at that point is at least y/2. So no bracket is needed.
+P(x) = sum_k (theta_k x)^(2k+1) with theta >= 0 is increasing and convex for x >= 0. From a point right of the root,
+Newton's method therefore decreases to the root and never passes it. From a point left of the root, the first step
+leads to its right, and not far if P at that point is at least y/2. So no bracket is needed.
 """
 
 import numpy as np
@@ -10,17 +10,17 @@ from numba import njit
 
 from halfmask.arrays import FloatArray
 
-HUGE = 1e300  # above this P' may overflow, so `_root_from_scratch` is used
+HUGE = 1e300  # for larger y, P' may overflow, so `_root_from_scratch` is used
 CLOSE = 3e-6  # relative step whose third-order error is below rounding
-TINY = 1e-250  # below this 1/P' may overflow, so the same function is used
+TINY = 1e-250  # for smaller y, 1/P' may overflow, so `_root_from_scratch` is used
 
 
 @njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def _root_from_scratch(theta: FloatArray, y: float) -> float:
-    """Return P^-1(y) for one y > 0 and any theta, in units in which nothing overflows.
+    """Return the root x of sum_k (theta_k x)^(2k+1) = y for one y > 0 and any theta, without overflow.
 
-    Each term by itself gives an upper bound, x <= y^(1/(2k+1)) / theta_k. With w = x / (least bound) the equation
-    is sum_k b_k w^(2k+1) = 1 with 0 <= b_k <= 1 and one b_k = 1. So Newton starts at w = 1, right of the root.
+    Each term alone gives an upper bound x <= y^(1/(2k+1)) / theta_k. With w = x / (least bound), the equation is
+    sum_k b_k w^(2k+1) = 1, where 0 <= b_k <= 1 and one b_k is 1. So Newton's method starts at w = 1, right of the root.
     """
     bound = np.inf
     for k in range(theta.size):
@@ -40,8 +40,8 @@ def _root_from_scratch(theta: FloatArray, y: float) -> float:
 def _newton(terms: FloatArray, count: int, y: float, x: float) -> float:
     """Return the root of sum_k terms_k x^(2k+1) = y, from a first guess x > 0.
 
-    A guess g with P(g) <= 2^(2 count) y needs about 3 count steps; the loop allows far more. Near the root Chebyshev's
-    correction, step (1 + step P''/(2P')), makes the last step third order.
+    A guess g with P(g) <= 2^(2 count) y needs about 3 count steps; the loop allows far more. Near the root, Chebyshev's
+    correction, step (1 + step P''/(2P')), makes the last step accurate to third order.
     """
     for _ in range(50 + 20 * count):
         square = x * x
@@ -62,13 +62,13 @@ def _newton(terms: FloatArray, count: int, y: float, x: float) -> float:
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})  # type: ignore[untyped-decorator]
 def sine_roots(theta: FloatArray, terms: FloatArray, support: FloatArray, y: FloatArray, out: FloatArray) -> None:
-    """Write P^-1(y), clipped to 0..1, to out[s, j] for each row of theta (S, K) and y (1 or S, J).
+    """Write the roots P^-1(y), clipped to 0..1, to out[s, j] for each row of theta (S, K) and y (1 or S, J).
 
     ``terms``    theta_k^(2k+1)
-    ``support``  sums of the terms, P(1); for y from there on the result is 1
+    ``support``  the sum of the terms, P(1); if y is at least this, the result is 1
 
-    If y rises by less than a factor of two from one value to the next, Newton starts from the previous roots,
-    extrapolated by their first three differences. Any other order of y gives the same result, only slower.
+    If successive y differ by less than a factor of two, Newton's method starts from an extrapolation of the previous
+    roots. In any other order of y, the result is the same, only slower.
     """
     settings, count = theta.shape
     for s in range(settings):

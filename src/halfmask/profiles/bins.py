@@ -1,13 +1,10 @@
-"""Logarithmic bins, in which a profile counts the sizes of readings.
+"""Logarithmic bins, in which a profile counts readings by size.
 
-Bin ``k`` holds the readings with ``k <= BINS_PER_OCTAVE log2 |s| + GUARD < k + 1``. The guard puts an exact power of
-two into the bin that it opens, whatever the last bit of an engine's logarithm is.
+Bin ``k`` holds the readings with ``k <= BINS_PER_OCTAVE log2 |s| + GUARD < k + 1``. `GUARD` puts an exact power of two
+into the bin that it opens, even if the engine's logarithm is rounded down.
 
-A profile sums |s|^-k up to k = 4, which overflows if |s| is below 1e-77. No sensor measures such values: below
-`SMALLEST` they are left over from a computation. Every pass and both methods read them as 0, and count them.
-
-A profile also sums s^k up to k = 4, and noise as large as the readings has moments up to the fourth. Readings above
-`LARGEST` are profiled and shown, but not evaluated, because their powers and sums would overflow.
+A profile contains sums of |s|^-k and s^k up to k = 4, so very small and very large readings would overflow. Sizes below
+`SMALLEST` are rounding errors and count as 0. Readings above `LARGEST` are profiled and shown, but not evaluated.
 """
 
 import numpy as np
@@ -22,7 +19,7 @@ LARGEST = 1e60
 
 
 def bin_of(size: npt.ArrayLike) -> IntArray:
-    """Return the bin of each finite ``|s|`` of `SMALLEST` or more."""
+    """Return the bin of each size ``|s|``, which must be finite and at least `SMALLEST`."""
     return np.asarray(np.floor(np.log2(np.asarray(size, float)) * BINS_PER_OCTAVE + GUARD), np.int64)
 
 

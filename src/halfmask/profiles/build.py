@@ -1,4 +1,4 @@
-"""Make the profile of a source: read the first rows, count all readings in one pass, and resolve duplicates."""
+"""Build the profile of a source: read the first rows, count all readings in one pass, and resolve duplicates."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -40,10 +40,13 @@ DEFAULT_BUCKETS = 10_000
 
 @dataclass(frozen=True)
 class Policies:
-    """What to do with readings that cannot simply be used.
+    """How to treat unusable readings.
 
-    The duplicates policy "auto" keeps the first of each, and stops if they exceed 1 % of the readings. Values below
-    ``low`` or above ``high`` are dropped. If neither is set, values far outside stop the run.
+    ``duplicates``   which of several readings at one time to keep, or "error"; "auto" keeps the first, but raises an
+                     error
+                     if more than 1 % of the readings are duplicates
+    ``nonfinite``    whether to drop missing, NaN and infinite values, or to raise an error
+    ``low``, ``high``  values outside these bounds are dropped; without bounds, extreme values raise an error
     """
 
     duplicates: Duplicates = "auto"
@@ -76,7 +79,8 @@ def build_profile(
 ) -> Profile:
     """Return the profile of a panel.
 
-    If there are more users than ``buckets``, they are hashed into buckets (0: never).
+    ``buckets``  hash users into this many buckets if there are more users than that; 0: never
+    ``advance``  progress callback, called with numbers of rows
     """
     policies = policies or Policies()
     cut = Period.parse(period)
@@ -112,7 +116,7 @@ def _grain(first_rows: pa.Table) -> float:
 def _without_duplicates(
     panel: Panel, way: Pass, found: Counted, policy: Duplicates, advance: Callable[[int], None] | None
 ) -> tuple[Profile, int, list[str]]:
-    """Return the profile with one reading per user and time, how many readings were left out, and notes on them."""
+    """Return the profile with one reading per user and time, the number of readings left out, and notes."""
     if not found.clashes.num_rows:
         return found.profile, 0, []
     users = named_users(panel, found.clashes["user"])
@@ -128,7 +132,7 @@ def _without_duplicates(
 
 
 def _about(panel: Panel, policies: Policies) -> dict[str, Any]:
-    """Return what a profile records of its source and of the policies."""
+    """Return the metadata of a profile: its source and its policies."""
     kept = "first" if policies.duplicates == "auto" else policies.duplicates
     about: dict[str, Any] = {
         "sources": [panel.source],

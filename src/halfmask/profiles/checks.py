@@ -1,4 +1,4 @@
-"""Checks that stop a run if readings are probably not what they seem to be. Every error names a way out."""
+"""Checks that stop a run if readings are probably misinterpreted. Every error names a way out."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,23 +17,23 @@ from halfmask.profiles.usable import Frame
 
 MOST_DUPLICATES = 0.01
 FAR = 1000.0
-"""A reading stops the run if it exceeds the 99 % quantile this many times."""
+"""Readings above this multiple of the 99 % quantile stop the run."""
 DOUBTFUL, RARE, RARE_BELOW = 100.0, 0.01, 0.03
-"""A note counts the readings that exceed the 99 % quantile this many times, if their share of all readings is at most
-this on the upper and on the lower side."""
+"""A note counts the readings above `DOUBTFUL` times the 99 % quantile, if their share of all readings is at most `RARE`
+on the upper side and `RARE_BELOW` on the lower side."""
 CODES = (999.0, 9999.0, 99999.0, 999999.0, 999.9, 9999.9, 32767.0, 32768.0, 65535.0, 2147483647.0, 4294967295.0)
-"""Sizes of numbers that loggers write for a missing reading."""
+"""Numbers (or their negatives) that loggers write for a missing reading."""
 APART = 10.0
-"""A code exceeds the next smaller reading at least this many times."""
+"""A number counts as such a code only if it is at least this multiple of the next smaller reading."""
 TOTAL, VARIES = 1e-2, 2e-3
-"""How far a rounded total may be off the sum, and how much the sum must vary for the check, both relative to it."""
+"""Shares of the sum over users: how far a total may deviate from it, and how much it must vary to be checked."""
 FEWEST_OF_A_TOTAL = 4
-"""The fewest users for which the check for a total is made."""
+"""The least number of users for `check_total`."""
 ENOUGH_USERS = 24
 
 
 def check_register(panel: Panel, rows: pa.Table) -> None:
-    """Raise an error if the first rows are the states of a counter, because their sum means nothing."""
+    """Raise an error if the first rows are states of a counter, because states must not be summed."""
     if panel.register is None and (found := registers(rows)):
         raise _registers(panel, found.users, bool(found.others))
 
@@ -41,7 +41,7 @@ def check_register(panel: Panel, rows: pa.Table) -> None:
 def _registers(panel: Panel, users: Sequence[str], others: bool) -> ReadingError:
     """Return the error for users whose values are states of a counter.
 
-    ``others`` are users whose values are readings.
+    ``others``  whether there are other users, whose values are readings
     """
     if not others:
         return ReadingError(
@@ -63,9 +63,9 @@ def _registers(panel: Panel, users: Sequence[str], others: bool) -> ReadingError
 
 
 def check_late_registers(panel: Panel, profile: Profile, rising: list[str]) -> None:
-    """Raise an error if users whose first rows do not show it have states of a counter.
+    """Raise an error if later rows show that users' values are states of a counter.
 
-    ``rising`` are the users whose mean rises from chunk to chunk of time. All readings of some of them are searched.
+    ``rising``  users whose mean rises over time; all readings of some of them are examined
     """
     if panel.register is not None or int(profile.rows["rows"].sum()) <= HEAD_ROWS or not rising:
         return
@@ -77,16 +77,15 @@ def check_late_registers(panel: Panel, profile: Profile, rising: list[str]) -> N
 
 
 def named_users(panel: Panel, names: Any) -> pa.Array:
-    """Return users' names, converted to the type of the panel's user column."""
+    """Convert users' names to the type of the panel's user column."""
     kind = panel.collect(panel.frame.head(0)).schema.field("user").type
     return pa.array(names, pa.string()).cast(kind)
 
 
 def check_singles(panel: Panel, users: pa.Table) -> None:
-    """Raise an error if no user has more than one reading and most users' times differ.
+    """Raise an error if every user has at most one reading and most times differ: the column numbers the rows.
 
-    Such a column numbers the rows and does not identify users. If the caller named the user column, or there are few
-    users, nothing is checked.
+    There is no check if the caller named the user column, or if there are few users.
     """
     guess = next((guess for guess in panel.guesses if guess.what == "user"), None)
     readings, first = (np.asarray(users[name]) for name in ("readings", "first"))
@@ -103,10 +102,11 @@ def check_singles(panel: Panel, users: pa.Table) -> None:
 
 
 def check_user(panel: Panel, profile: Profile, rows: pa.Table) -> None:
-    """Raise an error if hardly any two users have readings at one time, and their column's name does not say "user".
+    """Raise an error if hardly any times are shared by several users, unless the column is known to hold users.
 
-    Such a column describes each reading: its quality, its tariff, the day of the week. ``rows`` are the first rows; if
-    they do not decide it, all rows are searched.
+    Such a column describes each reading: its quality, its tariff, or the day of the week.
+
+    ``rows``  the first rows; if they show too few shared times, all rows are examined
     """
     guess = next((guess for guess in panel.guesses if guess.what == "user"), None)
     if guess is None or guess.sure or profile.users < 2:
@@ -129,17 +129,17 @@ def check_user(panel: Panel, profile: Profile, rows: pa.Table) -> None:
 
 
 def _shared(rows: pa.Table) -> tuple[int, int]:
-    """Return at how many times several users have readings, and how many times there are."""
+    """Return the number of times at which several users have readings, and the number of all times."""
     pairs = rows.select(["time", "user"]).group_by(["time", "user"]).aggregate([])
     users = np.asarray(pairs.group_by("time").aggregate([([], "count_all")])["count_all"])
     return int((users > 1).sum()), len(users)
 
 
 def better_step(panel: Panel, step: int | None, users: pa.Table) -> int | None:
-    """Return a better sampling step than that of the first rows; None if theirs is right.
+    """Return a better interval between readings than that of the first rows; None if that is right.
 
-    On average a user's n readings are (last - first) / (n - 1) apart; gaps make this longer. If the median over users
-    is more than a quarter below the step, or half above it, the step is found from all times of some users.
+    A user's n readings are on average (last - first) / (n - 1) apart, more with gaps. If the median over users is less
+    than 0.75 or more than 1.5 times the interval, it is found again from all times of some users.
     """
     readings, first, last = (np.asarray(users[name]) for name in ("readings", "first", "last"))
     several = np.flatnonzero(readings > 1)
@@ -154,10 +154,7 @@ def better_step(panel: Panel, step: int | None, users: pa.Table) -> int | None:
 
 
 def check_duplicates(panel: Panel, repeated: Frame, surplus: int, readings: int, policy: str) -> list[str]:
-    """Raise an error if duplicates are an error by the policy, or too many for a slip of the exporter.
-
-    Else return notes.
-    """
+    """Return notes on duplicates. Raise an error if the policy forbids them or there are too many."""
     changed = _clock_change(panel, repeated, surplus)
     if policy != "error" and (policy != "auto" or surplus <= MOST_DUPLICATES * readings):
         return changed
@@ -177,10 +174,7 @@ def check_duplicates(panel: Panel, repeated: Frame, surplus: int, readings: int,
 
 
 def _clock_change(panel: Panel, repeated: Frame, surplus: int) -> list[str]:
-    """Return the explanation if all duplicates lie in the night of a Sunday in which clocks go back.
-
-    Else an empty list.
-    """
+    """Return an explanation if all duplicates lie in a Sunday night when clocks go back; else an empty list."""
     if surplus > 1_000_000:
         return []
     times = np.asarray(panel.collect(repeated.select("time"))["time"]).astype("datetime64[us]")
@@ -196,14 +190,14 @@ def _clock_change(panel: Panel, repeated: Frame, surplus: int) -> list[str]:
 
 
 def check_total(panel: Panel, profile: Profile) -> None:
-    """Raise an error if one user is the sum of all others in every period: such a total would be counted twice.
+    """Raise an error if one user is the sum of all others in every period, because readings would be counted twice.
 
-    Numbers that never change may add up by chance, and so may the numbers of very few users. These are not checked.
+    Very few users, and sums that never change, are not checked: they may match by chance.
     """
     sums = profile.cells[..., 1]
     if profile.buckets or len(profile) < FEWEST_OF_A_TOTAL or len(profile.periods) < 3:
         return
-    with np.errstate(over="ignore", invalid="ignore"):  # sums beyond the largest double are no total of anything
+    with np.errstate(over="ignore", invalid="ignore"):  # sums that overflow cannot be compared
         half = sums.sum(axis=0) / 2
         largest = int(np.argmax(sums.sum(axis=1)))
         near = np.abs(sums[largest] - half) <= TOTAL * np.abs(half)
@@ -232,9 +226,9 @@ def check_unplaced(panel: Panel, profile: Profile) -> None:
 
 
 def check_far(profile: Profile, panel: Panel) -> None:
-    """Raise an error at values above 1,000 times the 99 % quantile of all sizes: an overflow or another unit.
+    """Raise an error for values above 1,000 times the 99 % quantile of sizes, caused by an overflow or a wrong unit.
 
-    Numbers such as -999, which loggers write for a missing reading, are also errors if they are far from all others.
+    Numbers such as -999, which loggers write for a missing reading, are also an error if they are far from all others.
     """
     sizes, counts = typical_sizes(profile), profile.bin_counts
     if not len(sizes):
@@ -263,10 +257,10 @@ def check_far(profile: Profile, panel: Panel) -> None:
 
 
 def far_sides(profile: Profile, low: float | None, high: float | None) -> list[str]:
-    """Return notes on the few values far outside, for each side without a bound; none if an infinite bound keeps all.
+    """Return notes on few extreme values, for each side without a bound; an empty list if a bound is infinite.
 
-    Far means above 100 times the 99 % quantile of all sizes. On the lower side it is the quantile of the positive
-    readings, so that many wrong values do not hide themselves, and at most ``high`` if that is set.
+    Extreme means above 100 times the 99 % quantile of sizes. On the lower side, the quantile is that of positive
+    readings, so that many wrong negative values do not raise it, and the limit is at most ``high``.
     """
     sizes, negatives = typical_sizes(profile), profile.bin_negatives
     if not len(sizes) or np.isinf([low or 0.0, high or 0.0]).any():
@@ -293,17 +287,14 @@ def far_sides(profile: Profile, low: float | None, high: float | None) -> list[s
 
 
 def _far(sizes: Any, counts: Any) -> float:
-    """Return `DOUBTFUL` times the 99 % quantile of these sizes, to two digits."""
+    """Return `DOUBTFUL` times the 99 % quantile of sizes, rounded to two digits."""
     below = np.cumsum(counts)
     with np.errstate(over="ignore"):  # beyond the largest double nothing is far outside
         return float(f"{DOUBTFUL * sizes[np.searchsorted(below, 0.99 * below[-1])]:.2g}")
 
 
 def _codes(sizes: Any) -> Any:
-    """Return a mask of the largest sizes, if they are one of `CODES` and far from all others.
-
-    Else it is False throughout.
-    """
+    """Return a mask of the largest sizes if they are one of `CODES` and far from all others; else all False."""
     largest = np.isclose(sizes, sizes.max(), rtol=1e-12)
     rest = sizes[~largest]
     code = bool(np.isclose(sizes.max(), CODES, rtol=1e-9).any())
@@ -311,7 +302,7 @@ def _codes(sizes: Any) -> Any:
 
 
 def _first_above(panel: Panel, size: float) -> str:
-    """Return user and time of the earliest reading of at least this size, to within a bin."""
+    """Return user and time of the earliest reading of about this size or more."""
     large = panel.frame.filter(~nw.col("time").is_null() & (nw.col("value").abs() >= 0.98 * size))
     found = panel.collect(large.sort("time", "user").head(1)).to_pylist()
     return f"user {found[0]['user']} at {moment(found[0]['time'])}" if found else "no user"

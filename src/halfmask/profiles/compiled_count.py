@@ -1,7 +1,7 @@
-"""A compiled loop that counts the readings of Arrow batches in one scan; it needs memory for users x time.
+"""A compiled loop that counts the readings of Arrow batches in one pass. It needs memory for users x time.
 
-It is several times as fast as a database's GROUP BY. Users are divided among `SHARDS` threads. One thread adds all
-readings of a user in the order of the source, so that sums are equal to the last bit on every run and machine.
+It is several times as fast as a database's GROUP BY. Users are divided among `SHARDS` threads. Each user's readings are
+added by one thread in the source's order, so that sums have the same bits on every run and machine.
 """
 
 import mmap
@@ -26,7 +26,7 @@ SHARDS = 3
 MOST_USERS = 2**15
 HUGE_PAGE = 2**21
 FEW = 1000
-"""Below this number of runs in a batch, looking up users one by one is faster than as a column."""
+"""If a batch has fewer runs than this, users are looked up one by one, which is then faster."""
 NO_TIME = np.iinfo(np.int64).min
 LARGEST = np.finfo(np.float64).max
 
@@ -36,7 +36,7 @@ _EDGES = np.ceil((np.exp2((np.arange(BINS_PER_OCTAVE + 1) - GUARD) / BINS_PER_OC
 _FIRST_BIN = (np.searchsorted(_EDGES, np.arange(2**_MANTISSA_BITS) << (52 - _MANTISSA_BITS), side="right") - 1).astype(
     np.uint8
 )
-"""The bin in which the mantissas of each interval begin: a small table, so that it stays in the nearest cache."""
+"""The bin at the start of each interval of mantissas. The table is small, so that it stays in the fastest cache."""
 _SINGLE = 2**29 - 1  # bits of a double that are 0 if it was a float of 32 bits
 _OFF_SINGLE, _OFF = 6e-8, 1e-12  # share of a reading by which its decimals may be off
 
@@ -44,12 +44,12 @@ Bits = npt.NDArray[np.uint8]
 
 
 class TooLargeError(Exception):
-    """The tally does not fit into the allowed memory, so the caller must count groups of users."""
+    """Raised if the tables do not fit into the allowed memory; the caller must count groups of users."""
 
 
 @numba.njit(nogil=True, cache=True)
 def _bin(bits):  # type: ignore[no-untyped-def]
-    """Return `bins.bin_of` from the bits of a double: the exponent is the octave, and a table has the rest."""
+    """Return `bins.bin_of` from the bits of a double: the exponent gives the octave, a table gives the rest."""
     exponent = ((bits >> 52) & 0x7FF) - 1023
     mantissa = bits & (2**52 - 1)
     k = np.int64(_FIRST_BIN[mantissa >> (52 - _MANTISSA_BITS)])
@@ -58,13 +58,13 @@ def _bin(bits):  # type: ignore[no-untyped-def]
 
 @numba.njit(nogil=True, cache=True, inline="always")
 def _known(valid, i):  # type: ignore[no-untyped-def]
-    """Return whether value i is not null; ``valid`` has a bit per value, or is empty if no value is null."""
+    """Return whether value i is not null. ``valid`` has one bit per value; it is empty if no value is null."""
     return valid.size == 0 or (valid[i >> 3] >> (i & 7)) & 1 == 1
 
 
 @numba.njit(nogil=True, cache=True)
 def _ends(users, ends):  # type: ignore[no-untyped-def]
-    """Write the ends of runs of one user to ``ends``; return the number of runs."""
+    """Write the end of each run of rows with one user to ``ends``, and return the number of runs."""
     number = 0
     for i in range(1, users.size):
         if users[i] != users[i - 1]:
@@ -76,9 +76,9 @@ def _ends(users, ends):  # type: ignore[no-untyped-def]
 
 @numba.njit(nogil=True, cache=True)
 def _extent(times, values, valid, offset):  # type: ignore[no-untyped-def]
-    """Return the earliest and latest time, and the smallest and largest non-zero ``|s|``.
+    """Return the earliest and latest time, and the smallest and largest non-zero size.
 
-    If there are no readings, each lower bound is above its upper bound.
+    Without readings, each minimum is above its maximum.
     """
     earliest, latest = np.iinfo(np.int64).max, NO_TIME
     smallest, largest = np.inf, 0.0
@@ -93,7 +93,7 @@ def _extent(times, values, valid, offset):  # type: ignore[no-untyped-def]
 
 @numba.njit(nogil=True, cache=True)
 def _within(times, values, earliest, latest, smallest, largest):  # type: ignore[no-untyped-def]
-    """Return whether all times and sizes are within these bounds. The loop has no branch, so it is fast."""
+    """Return whether all times and sizes are within bounds. The loop avoids branches, to be fast."""
     outside = False
     for i in range(values.size):
         size = abs(values[i])
@@ -108,10 +108,10 @@ def _count(  # type: ignore[no-untyped-def]
     cells, slots, clash, user_sums, user_counts, first, last, histogram, bin_sizes, bin_negatives, untimed, tiny,
     scales, places, coarsest, rounded,
 ):  # fmt: skip
-    """Add the runs of rows of this shard's users (every `SHARDS`-th).
+    """Add the rows of this shard's users to the tables. Every `SHARDS`-th user belongs to the shard.
 
-    Sums of the current user and cell are kept in registers and written back when either changes. Readings mostly come
-    sorted, and then cost a few nanoseconds each.
+    The sums of the current user and cell are kept in registers and written when either changes. This is fast if
+    readings are sorted, as they usually are.
     """
     per_step = 1.0 / step if step > 0 else 0.0
     i, run = 0, 0
@@ -201,7 +201,7 @@ def _count(  # type: ignore[no-untyped-def]
 
 
 def _zeros(shape: tuple[int, ...], kind: type[np.generic]) -> npt.NDArray[Any]:
-    """Return zeros that take memory only when written, in huge pages if the system has them: first writes are slow."""
+    """Return zeros that take memory only when written. Huge pages, if available, make the first writes fast."""
     size = int(np.prod(shape)) * np.dtype(kind).itemsize
     if size < HUGE_PAGE:
         return np.zeros(shape, kind)
@@ -212,9 +212,9 @@ def _zeros(shape: tuple[int, ...], kind: type[np.generic]) -> npt.NDArray[Any]:
 
 
 class _Tables:
-    """Tables that grow. They are zero pages until they are written, so that unused rows cost nothing.
+    """Tables that grow. Unused rows take no memory.
 
-    They have as many rows as the allowed memory holds, so a long span of time leaves room for fewer users.
+    Their capacity depends on the allowed memory, so a longer span of time leaves room for fewer users.
     """
 
     def __init__(self, plan: Plan, allowed_bytes: int) -> None:
@@ -249,7 +249,7 @@ class _Tables:
         self.bin_negatives = np.zeros((SHARDS, self.bins), np.int64)
 
     def runs(self, users: pa.Array) -> tuple[IntArray, IntArray]:
-        """Return the runs of rows of one user: the user's number (-1 for a missing user) and the run's end."""
+        """Return the user's number (-1 if missing) and the end of each run of rows with one user."""
         if pa.types.is_integer(users.type) and not users.null_count:
             plain = np.asarray(users)
             if len(self.room) < len(plain):
@@ -271,7 +271,7 @@ class _Tables:
     def room_for(
         self, times: IntArray, values: FloatArray, valid: Bits, offset: int
     ) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return the ranges of chunks and bins that the tables need for their content and one more batch."""
+        """Return the ranges of chunks and bins that the tables need for their content and another batch."""
         chunks, bins = (self.chunk0, self.chunks), (self.bin0, self.bins)
         if _within(times, values, *self.seen):
             return chunks, bins
@@ -291,10 +291,7 @@ class _Tables:
         return (chunks, bins) != now or len(self.numbers) > self.capacity
 
     def grow(self, chunks: tuple[int, int], bins: tuple[int, int]) -> None:
-        """Move the tables to larger ones over these ranges.
-
-        Raise `TooLargeError` if they would exceed the allowed memory.
-        """
+        """Enlarge the tables to these ranges. Raise `TooLargeError` if they would exceed the allowed memory."""
         users = len(self.numbers)
         old = dict(self.__dict__)
         self.capacity = min(MOST_USERS, self.allowed // max(chunks[1] * _CELL_BYTES + bins[1] * 4, 1))
@@ -328,7 +325,7 @@ class _Tables:
 
     @np.errstate(over="ignore", invalid="ignore")  # a sum beyond the largest double is infinite, and says so
     def tally(self) -> Tally:
-        """Return the tally, with users sorted by name. A user without any time is left out."""
+        """Return the counts and sums, with users sorted by name. Users without any time are left out."""
         placed = self.user_counts[:, 0] > 0
         named = sorted((str(user), number) for user, number in self.numbers.items() if placed[number])
         order = np.array([number for _, number in named], np.int64)
@@ -353,10 +350,9 @@ class _Tables:
 
 
 def _values(column: pa.Array) -> tuple[FloatArray, Bits, int]:
-    """Return the numbers in memory, a bit per number that is 0 for null, and the position of the first bit.
+    """Return the numbers of a column, its validity bits (0 means null), and the position of the first bit.
 
-    If no number is null, there are no bits. Filling nulls with NaN would copy every value, which costs more than
-    counting.
+    Without nulls there are no bits. Replacing nulls by NaN would copy every value, which takes longer than counting.
     """
     validity, data = column.buffers()
     values = np.frombuffer(data, np.float64, len(column), column.offset * 8) if len(column) else np.zeros(0)
@@ -365,12 +361,12 @@ def _values(column: pa.Array) -> tuple[FloatArray, Bits, int]:
 
 
 def _times(column: pa.Array) -> IntArray:
-    """Return times as integers; they are copied only if some are missing."""
+    """Return times as integers. They are copied only if some are missing."""
     return np.asarray(pc.fill_null(column, NO_TIME) if column.null_count else column)
 
 
 def _widen(start: int, size: int, low: int, high: int) -> tuple[int, int]:
-    """Return start and size of a range that contains the old one and ``low..high``; it doubles if it has to grow."""
+    """Extend a range to contain ``low..high``, at least doubling it if it must grow. Return its start and size."""
     if size and start <= low and high < start + size:
         return start, size
     if not size:
@@ -383,9 +379,9 @@ def _widen(start: int, size: int, low: int, high: int) -> tuple[int, int]:
 def count(
     batches: Iterator[pa.RecordBatch], plan: Plan, allowed_bytes: int, advance: Callable[[int], None] | None = None
 ) -> Tally:
-    """Return the tally of all batches (user, time, value).
+    """Count the readings of batches with the columns user, time and value.
 
-    Raise `TooLargeError` if it would exceed ``allowed_bytes``.
+    Raise `TooLargeError` if the tables would exceed ``allowed_bytes``.
     """
     tables = _Tables(plan, allowed_bytes)
     with _threads(tables.add) as (deal, settle):
@@ -405,10 +401,12 @@ def count(
 
 @contextmanager
 def _threads(work: Callable[..., None]) -> Iterator[tuple[Callable[..., None], Callable[[], None]]]:
-    """Yield two functions of `SHARDS` threads: ``deal(*arguments)`` and ``settle()``.
+    """Start `SHARDS` threads, and yield two functions: ``deal`` and ``settle``.
 
-    ``deal`` queues ``work(shard, *arguments)`` on each thread, and ``settle`` waits for all of them. An error in a
-    thread is raised here.
+    ``deal(*arguments)``  queues ``work(shard, *arguments)`` on each thread
+    ``settle()``          waits for all threads
+
+    An exception in a thread is raised in the caller.
     """
     queues: list[queue.Queue[tuple[Any, ...] | None]] = [queue.Queue(maxsize=4) for _ in range(SHARDS)]
     failures: list[BaseException] = []

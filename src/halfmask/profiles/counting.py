@@ -1,4 +1,4 @@
-"""Count the readings in one pass: on one machine (in groups of users if memory is short), or on Spark's workers."""
+"""Count the readings in one pass: on one machine (in groups of users if memory is short) or on Spark's workers."""
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, suppress
@@ -15,11 +15,11 @@ from halfmask.profiles.profile import Profile
 from halfmask.profiles.tally import Plan, Tally
 
 MOST_BYTES = 1_200_000_000
-"""What the tables of one count may take of the memory of one machine."""
+"""The largest size of the tables on one machine, in bytes."""
 WORKER_BYTES = 300_000_000
-"""The same for one of several workers that share a machine."""
+"""The largest size of the tables of a worker, of which several share a machine."""
 FURTHER = 8
-"""Into how many times as many groups users are divided if a group is too large."""
+"""The number of groups is multiplied by this if a group is too large."""
 ENOUGH_PERIODS, SOME_PERIODS = 6, 60
 
 Batches = Iterator[pa.RecordBatch]
@@ -30,9 +30,8 @@ class Counted:
     """The result of a pass over the readings of some users.
 
     ``users``    name, number of readings, first and last time of each user
-    ``rising``   names of users whose mean reading keeps rising, as the states of a register do
-    ``clashes``  user and chunk of time in which two readings share a slot of the sampling step: the only places
-                 that may hold duplicates
+    ``rising``   users whose mean reading keeps rising, as states of a register do
+    ``clashes``  user and chunk of each cell in which two readings fall in one interval; only there can be duplicates
     """
 
     profile: Profile
@@ -41,10 +40,7 @@ class Counted:
     clashes: pa.Table
 
     def plus(self, other: "Counted", buckets: int) -> "Counted":
-        """Return the result for both sets of users, which are disjoint.
-
-        More users than ``buckets`` are hashed into buckets.
-        """
+        """Combine the results of two disjoint sets of users. Hash the users if there are more than ``buckets``."""
         profiles = [self.profile, other.profile]
         if buckets and sum(profile.users for profile in profiles) > buckets:
             profiles = [profile if profile.buckets else profile.bucketed(buckets) for profile in profiles]
@@ -58,7 +54,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class Pass:
-    """The settings of a pass: the plan, the period, the memory, and how many users it counts without buckets."""
+    """The settings of a pass: the plan, the period, the number of buckets, and the allowed memory."""
 
     plan: Plan
     period: Period
@@ -71,7 +67,10 @@ class Pass:
         advance: Callable[[int], None] | None = None,
         stream: Generator[pa.RecordBatch] | None = None,
     ) -> Counted:
-        """Count a panel. On one machine, ``stream`` may replace the panel's rows by equal ones in a fixed order."""
+        """Count the readings of a panel.
+
+        ``stream``  the panel's rows in a fixed order, used on one machine; sums then have the same bits on every run
+        """
         groups, alone = 1, panel.engine.name == "duckdb"
         if alone:
             with suppress(TooLargeError):
@@ -86,7 +85,7 @@ class Pass:
     def _tally(
         self, panel: Panel, advance: Callable[[int], None] | None, stream: Generator[pa.RecordBatch] | None
     ) -> Tally:
-        """Return the tally, from the first source that works.
+        """Count the first of these sources that works:
 
         1. the panel's quick stream, if there is one and it can be read to the end
         2. ``stream``, if it is not None
@@ -115,7 +114,7 @@ class Pass:
             return count(batches, self.plan, self.allowed, advance)
 
     def _by_groups(self, panel: Panel, groups: int) -> Counted | None:
-        """Count each group of users separately; return None if one group is too large."""
+        """Count each group of users separately. Return None if a group is too large."""
         together: Counted | None = None
         for part in panel.engine.map_users(panel.frame, groups, self.of_group):
             if part is None:
@@ -124,7 +123,7 @@ class Pass:
         return together or self._counted(count(iter(()), self.plan, self.allowed))
 
     def of_group(self, batches: Batches) -> Counted | None:
-        """Count the readings of a group of users; return None if the tables would be too large."""
+        """Count the readings of one group of users. Return None if the tables would be too large."""
         try:
             return self._counted(count(batches, self.plan, self.allowed))
         except TooLargeError:
@@ -144,14 +143,14 @@ class Pass:
 
 
 def _rising(cells: FloatArray) -> IntArray:
-    """Return the rows whose mean reading rises between chunks of time; of its changes at most 1 in 50 may be a fall."""
-    # What rises all the time rises over any choice of chunks.
+    """Return the rows whose mean reading rises over time. At most 1 of 50 changes may be a fall."""
+    # A mean that always rises also rises over a sample of the chunks.
     some = np.unique(np.linspace(0, cells.shape[1] - 1, SOME_PERIODS).astype(np.int64))
     if len(some) <= ENOUGH_PERIODS:
         return np.zeros(0, np.int64)
     count_, total = cells[:, some, 0], cells[:, some, 1]
     present = count_ > 0
-    # A chunk without a reading has the mean of the one before it, which is no change.
+    # A chunk without a reading gets the mean of the chunk before it, so it adds no change.
     held = np.maximum.accumulate(np.where(present, np.arange(len(some)), 0), axis=1)
     mean = np.divide(total, count_, out=np.zeros_like(total), where=present)
     change = np.diff(np.take_along_axis(mean, held, axis=1), axis=1)

@@ -1,4 +1,4 @@
-"""Find readings of one user at one time, and keep one of each."""
+"""Find duplicates (several readings of one user at one time), and keep one of each."""
 
 from collections.abc import Generator
 from dataclasses import replace
@@ -15,9 +15,9 @@ from halfmask.profiles.usable import Frame, placed, usable
 
 
 def repeated_times(panel: Panel, plan: Plan, suspects: Frame | None = None) -> Frame:
-    """Return user and time of readings that occur more than once, with their ``count``; the result stays on the engine.
+    """Return user and time of duplicates, with their ``count``. The result stays on the engine.
 
-    ``suspects`` are the users and chunks to search; if it is None, all are searched.
+    ``suspects``  the users and chunks to search; None for all
     """
     rows = placed(panel.frame, plan).filter(usable(plan))
     if suspects is not None:
@@ -45,10 +45,13 @@ def without_duplicates(panel: Panel, plan: Plan, repeated: Frame, policy: str) -
 def in_fixed_order(
     panel: Panel, mended: Panel, plan: Plan, suspects: Frame, clashes: pa.Table
 ) -> Generator[pa.RecordBatch]:
-    """Yield the rows of the mended panel in one order on every run, because a join does not keep the order.
+    """Yield the rows of the panel without duplicates in the same order on every run. A join does not keep the order.
 
-    First come the rows of unsuspected users and chunks, as in the source. Then come the others, sorted. ``clashes`` are
-    the suspects, with users by name.
+    First come the rows of other users and chunks, as in the source. Then come those of the suspects, sorted.
+
+    ``mended``    the panel without duplicates
+    ``suspects``  the users and chunks that may contain duplicates, on the engine
+    ``clashes``   the same, with users by name
     """
     chunks = np.asarray(clashes["chunk"])
     first, length = int(chunks.min()), int(np.ptp(chunks)) + 1

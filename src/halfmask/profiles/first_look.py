@@ -1,4 +1,4 @@
-"""A first look at a source: how it was read, why, and which rows would be dropped."""
+"""A first look at a source: how it was interpreted, why, and which rows would be dropped."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from halfmask_device.errors import OPTION
 
 _FLAGS = ("register", "wide")
 _BOUNDS = ("duplicates", "low", "high")
-"""Options that say what to do with readings that cannot simply be used."""
+"""Options that are policies for unusable readings."""
 _SETTLING = (
     "decimal",
     "date_format",
@@ -39,18 +39,18 @@ _SETTLING = (
     "sql",
 )
 WIDTH, CELL = 80, 20
-"""Characters in a line, and in a cell, of the first rows that are shown."""
+"""The largest number of characters in a line and in a cell of the table of first rows."""
 NOTES, WAYS = 8, 6
-"""Most notes and ways out that are shown."""
+"""The largest number of notes and of ways out that are shown."""
 
 
 @dataclass(frozen=True)
 class FirstLook:
-    """What a source contains, as far as it could be read.
+    """What a source contains, as far as it can be read.
 
-    ``problem``   why it cannot be read without further options
-    ``ways_out``  such options, with which it was read
-    ``accounts``  the numbers of rows used and not used, by reason; they add up to ``total``
+    ``problem``   the reason why it cannot be read without further options
+    ``ways_out``  options with which it can be read; each set was tried
+    ``accounts``  the numbers of rows used and not used, by reason; their sum is ``total``
     """
 
     names: tuple[str, ...]
@@ -69,7 +69,7 @@ def first_look(
 ) -> FirstLook:
     """Open a source, read all of it once, and report the result.
 
-    A source that is in doubt does not raise an error here.
+    If its readings cannot be interpreted, the report names the problem; no error is raised.
     """
     raw = open_table(source, options)
     names, cells = _shown(raw.sample.slice(0, rows))
@@ -103,7 +103,7 @@ _TOLD = (
 
 
 def _shown(sample: pa.Table) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Return the names and cells of as many columns as fit in a line, and a count of the others."""
+    """Return the names and cells of the first columns that fit in a line, and the number of other columns."""
     columns = [[_cell(name), *map(_cell, sample.column(name).to_pylist())] for name in sample.column_names[:WIDTH]]
     widths = [max(map(len, column)) + 2 for column in columns]
     fits = sum(total <= WIDTH for total in accumulate(widths))
@@ -120,9 +120,9 @@ def _cell(value: Any) -> str:
 
 
 def ways_out(message: str, options: ReadOptions) -> tuple[Mapping[str, Any], ...]:
-    """Return the options that a message offers, with their values, without those that are already set.
+    """Return the options that a message proposes, except those that are already set.
 
-    Two options that are joined by "with" are one way.
+    Options joined by "with" belong together.
     """
     offered: list[dict[str, Any]] = []
     end = 0
@@ -143,7 +143,11 @@ def ways_out(message: str, options: ReadOptions) -> tuple[Mapping[str, Any], ...
 def _working_ways(
     source: Any, options: ReadOptions, policies: Policies, period: str, problem: str, depth: int = 3
 ) -> tuple[Mapping[str, Any], ...]:
-    """Return options with which the source can be read: for each that a message offers, those that it needs besides."""
+    """Return sets of options with which the source can be read.
+
+    Each option that the message ``problem`` proposes is tried. If it leads to another error, the options that the new
+    message proposes are added, up to ``depth`` times.
+    """
     found: list[Mapping[str, Any]] = []
     for way in ways_out(problem, options):
         said = replace(options, **{name: value for name, value in way.items() if name not in _BOUNDS})

@@ -1,4 +1,4 @@
-"""Periods, which an aggregate covers, and how time is divided into them.
+"""Periods, for which aggregates are computed, and the division of time into them.
 
 Times are microseconds of local wall-clock time since 1970-01-01T00:00, as in a Panel.
 """
@@ -18,7 +18,7 @@ MONDAY = -3 * DAY  # 1970-01-01 was a Thursday
 
 SHORT = {"quarter_hour": "15m", "half_hour": "30m", "hour": "1h"}
 NAMES = {**SHORT, "day": "1d", "week": "1w", "month": "month", "year": "year"}
-"""Names of periods, which are those of campaigns too."""
+"""Names of periods. Campaigns use the same names."""
 UNITS = {"s": SECOND, "m": 60 * SECOND, "min": 60 * SECOND, "h": 3600 * SECOND, "d": DAY, "w": WEEK}
 CALENDAR = {"month": "M", "year": "Y"}
 
@@ -29,7 +29,7 @@ SLOTS = 48  # readings a chunk holds at most: sums of 2^slot stay exact in a dou
 class Period:
     """A length of time that starts on the hour, at midnight, on a Monday or on the first: ``30m``, ``day``, ``month``.
 
-    A period of fixed length starts at ``origin + k length``. A calendar period consists of whole days, its base.
+    A period of fixed length starts at ``origin + k * base``. A month or year consists of days (``base`` is a day).
     """
 
     text: str
@@ -39,7 +39,7 @@ class Period:
 
     @classmethod
     def parse(cls, text: str) -> "Period":
-        """Read a name such as ``half_hour``, ``day`` or ``month``, or a number with a unit: ``30m``, ``6h``."""
+        """Parse a name such as ``half_hour``, ``day`` or ``month``, or a number with a unit: ``30m``, ``6h``."""
         plain = text.strip().lower()
         if plain in CALENDAR:
             return cls(plain, DAY, 0, CALENDAR[plain])
@@ -60,9 +60,10 @@ class Period:
         return cls(plain, length, MONDAY if length % WEEK == 0 else 0)
 
     def chunk(self, step: int | None) -> int:
-        """Return the longest part that divides the base evenly and has at most 48 steps.
+        """Return the length of the chunks in which a pass counts: they divide ``base`` evenly and have at most 48
+        steps.
 
-        The base if the step is unknown.
+        If ``step`` is None, return ``base``.
         """
         if step is None or self.base <= SLOTS * step:
             return self.base
@@ -72,7 +73,7 @@ class Period:
         return self.base // parts
 
     def start(self, times: IntArray) -> IntArray:
-        """Return for each time the start of its period."""
+        """Return the start of each time's period."""
         if self.calendar:
             return (
                 times.astype("datetime64[us]")

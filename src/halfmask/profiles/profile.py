@@ -1,4 +1,4 @@
-"""The profile: the sums and counts of readings that all later stages use in place of the readings."""
+"""The profile: sums and counts of readings. All later stages use it instead of the readings."""
 
 import hashlib
 from collections.abc import Iterable
@@ -36,7 +36,7 @@ NEVER, ALWAYS = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 
 @dataclass(frozen=True)
 class Counts:
-    """Sparse counts: ``count[i]`` of row ``row[i]`` in bin ``bin[i]``, sorted by row, then bin."""
+    """Sparse counts, sorted by row, then bin: ``count[i]`` readings of row ``row[i]`` are in bin ``bin[i]``."""
 
     row: IntArray
     bin: IntArray
@@ -44,7 +44,7 @@ class Counts:
 
     @classmethod
     def gather(cls, row: npt.ArrayLike, bin_: npt.ArrayLike, count: npt.ArrayLike) -> "Counts":
-        """Return the counts of entries in any order, sorted and added up."""
+        """Sort entries and add up those of the same row and bin."""
         row, bin_, count = (np.asarray(a, np.int64) for a in (row, bin_, count))
         if not len(row):
             return cls(row, bin_, count)
@@ -55,7 +55,7 @@ class Counts:
         return cls(key[0, new], key[1, new], np.add.reduceat(count, new))
 
     def of(self, rows: IntArray) -> "Counts":
-        """Return the counts of some rows (each named once), renumbered in the order of ``rows``."""
+        """Return the counts of distinct rows, renumbered in the order of ``rows``."""
         place = np.full(int(max(self.row.max(initial=-1), rows.max(initial=-1))) + 1, -1, np.int64)
         place[rows] = np.arange(len(rows))
         kept = place[self.row] >= 0 if len(self.row) else np.zeros(0, bool)
@@ -64,26 +64,35 @@ class Counts:
 
 @dataclass(frozen=True, eq=False)
 class Profile(Result):
-    """Sums and counts of readings, per user (or hash bucket of users) and per period.
+    """Sums and counts of readings, per user (or bucket of users) and per period.
 
-    ``labels``     users, or buckets where ``buckets`` is not 0, in ascending order
-    ``rows``       a column of length ``len(labels)`` for each name in `ROW_COLUMNS`:
-                   ``readings`` usable readings; ``sum_abs`` and ``inverse<k>``: sums of |s| and |s|^-k over non-zero
-                   readings; ``first``/``last`` time of a usable reading; ``members`` users in the row; ``expected``
-                   readings their own spans would hold; ``scale<k>``: sums over users of readings x (mean |s|)^-k
-    ``periods``    start of each period in which anybody has a reading, microseconds of local time
-    ``cells``      array (row, period, `CELL_COLUMNS`): number of readings and sums of s^k, k = 1..4
-    ``histogram``  counts of |s| of non-zero readings in logarithmic bins (see `bins`)
-    ``scales``     counts of readings by the bin of their user's mean |s|
-    ``rounded``    counts of non-zero readings by the coarsest step of which they are multiples (see `rounding`);
-                   ``grain``: what its steps are multiples of; 0 in a sum of profiles of different grains, which has no
-                   such counts, and None in a profile of no readings
-    ``bin_index``, ``bin_counts``, ``bin_sizes``, ``bin_negatives``: bins that occur, readings in each, their sum
-                   of |s|, negative ones among them; of everybody, also in a subset
-    ``about``      source, policies and counts that belong to no row (``unplaced``, ``duplicates``, ``tiny``
-                   readings taken as 0)
-    ``totals``     the profile of the users' totals of each period, in the same buckets; None if each row is one user,
-                   because they follow from ``cells`` (see `totals`)
+    ``labels``   users, or buckets if ``buckets`` is not 0, in ascending order
+    ``periods``  start of each period with a reading, in microseconds of local time
+    ``cells``    array (row, period, `CELL_COLUMNS`): number of readings and sums of s^k, k = 1..4
+    ``rows``     a column of length ``len(labels)`` for each name in `ROW_COLUMNS`:
+
+    - ``readings``: usable readings
+    - ``sum_abs``, ``inverse<k>``: sums of |s| and of |s|^-k over non-zero readings
+    - ``first``, ``last``: time of the first and last usable reading
+    - ``members``: users in the row
+    - ``expected``: readings that the users' spans of time would hold without gaps
+    - ``scale<k>``: sums over users of readings x (mean |s|)^-k
+
+    Counts of readings:
+
+    ``histogram``  non-zero readings by logarithmic bin of |s| (see `bins`)
+    ``scales``     readings by the bin of their user's mean |s|
+    ``rounded``    non-zero readings by the coarsest step of which they are multiples (see `rounding`)
+    ``grain``      the unit of these steps; None without readings; 0 in a sum of profiles with different grains, which
+                   has
+                   no such counts
+
+    Per bin, over all users, also in a subset: ``bin_index`` (bins that occur), ``bin_counts`` (readings), ``bin_sizes``
+    (sum of |s|) and ``bin_negatives`` (negative readings).
+
+    ``about``   source, policies and other counts: ``unplaced``, ``duplicates``, and ``tiny`` readings taken as 0
+    ``totals``  the profile of the users' totals per period, in the same buckets; None if each row is one user, because
+                ``cells`` then contain the totals (see `totals`)
     """
 
     period: Period
@@ -109,7 +118,7 @@ class Profile(Result):
 
     @classmethod
     def empty(cls, period: Period, buckets: int = 0) -> "Profile":
-        """Return the profile of no readings, which is neutral in sums of profiles."""
+        """Return a profile without readings, the neutral element of addition."""
         none = np.zeros(0, np.int64)
         counts = Counts(none, none, none)
         rows: dict[str, npt.NDArray[Any]] = {name: np.zeros(0, _dtype(name)) for name in ROW_COLUMNS}
@@ -122,10 +131,7 @@ class Profile(Result):
 
     @np.errstate(over="ignore", invalid="ignore")  # a sum beyond the largest double is infinite, and says so
     def __add__(self, other: "Profile") -> "Profile":
-        """Return the profile of both sets of readings.
-
-        If a user (or bucket) and period is in both, they are added up.
-        """
+        """Return the profile of both sets of readings. Cells of the same user (or bucket) and period are added up."""
         _check_alike(self, other)
         labels, (a_rows, b_rows) = _union(self.labels, other.labels)
         periods, (a_periods, b_periods) = _union(self.periods, other.periods)
@@ -158,11 +164,11 @@ class Profile(Result):
         return together if self.buckets else together.with_users_derived()
 
     def merge(self, other: "Profile") -> "Profile":
-        """Return the sum of both profiles, as ``+`` does."""
+        """Return the sum of both profiles."""
         return self + other
 
     def subset(self, labels: Iterable[str]) -> "Profile":
-        """Return the profile of only some users."""
+        """Return the profile of some users only."""
         wanted = sorted(set(labels))
         place = {label: row for row, label in enumerate(self.labels)}
         unknown = [label for label in wanted if label not in place]
@@ -187,7 +193,7 @@ class Profile(Result):
 
     @np.errstate(over="ignore", invalid="ignore")  # a sum beyond the largest double is infinite, and says so
     def bucketed(self, buckets: int) -> "Profile":
-        """Return the profile with users hashed into buckets. Its size then does not depend on the number of users."""
+        """Hash users into buckets. The profile's size then does not depend on the number of users."""
         from halfmask.profiles.totals import total_profile  # here, because totals are profiles themselves
 
         return replace(self._folded(buckets), totals=total_profile(self)._folded(buckets))
@@ -214,7 +220,7 @@ class Profile(Result):
         )
 
     def with_users_derived(self) -> "Profile":
-        """Return the profile with the columns that are computed from others if each row is one user.
+        """Compute the columns that follow from others if each row is one user.
 
         These are members, empty, all_zero, expected, scale1 to scale4, and the counts ``scales``.
         """
@@ -238,14 +244,14 @@ class Profile(Result):
         return f"<Profile of {self.users:,} users, {self.readings:,} readings, {len(self.periods):,} periods>"
 
     def to_arrow(self) -> "pa.Table":
-        """Return a table with one row per user, or per bucket of users, with its sums and counts."""
+        """Return a table of the sums and counts, with one row per user or bucket."""
         import pyarrow as pa
 
         return pa.table({"label": pa.array(self.labels.tolist(), pa.string()), **self.rows})
 
     @classmethod
     def read(cls, path: str | Path) -> "Profile":
-        """Return the profile in a file; see `load_profile`."""
+        """Read a profile from a file; see `load_profile`."""
         from halfmask.profiles.store import load_profile
 
         return load_profile(path)
@@ -263,25 +269,25 @@ class Profile(Result):
 
     @property
     def users(self) -> int:
-        """Return the number of users in the source, including those without a usable reading."""
+        """Return the number of users in the source, including users without a usable reading."""
         return int(self.rows["members"].sum())
 
     @property
     def unit(self) -> str | None:
-        """Return the unit of a reading, such as kWh; None if neither the source nor the caller named one."""
+        """Return the unit of a reading, such as kWh; None if unknown."""
         return self.about.get("unit")
 
     @property
     def quantity(self) -> str | None:
-        """Return the state that readings measure, such as temperatures; None if they add up."""
+        """Return the state that readings measure, such as temperatures; None if readings can be summed."""
         found = self.about.get("quantity") or state_of(self.unit, ())
         return None if found == MIXED else found
 
     def fingerprint(self) -> str:
         """Return a hash that identifies the dataset.
 
-        It covers each user's number of readings by period and by size, and their signs. Sums are left out, because
-        their last bits depend on the order in which an engine adds.
+        It covers each user's number of readings per period and per size, and the signs. It does not cover sums, because
+        their last bits depend on the order of addition.
         """
         return self.about.get("totals_of") or self._fingerprint
 
@@ -305,7 +311,7 @@ def bucket_of(user: str, buckets: int) -> int:
 
 
 def bucket_label(bucket: int) -> str:
-    """Return a bucket's name. Names sort as the buckets' numbers do."""
+    """Return a bucket's name. Names sort like the buckets' numbers."""
     return f"bucket-{bucket:08d}"
 
 
@@ -330,7 +336,7 @@ def _check_alike(a: Profile, b: Profile) -> None:
 
 
 def _union(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], tuple[IntArray, IntArray]]:
-    """Return the sorted union, and the places in it of the elements of both."""
+    """Return the sorted union of two arrays, and the positions of their elements in it."""
     union = np.union1d(a, b)
     return union, (np.searchsorted(union, a), np.searchsorted(union, b))
 
@@ -372,22 +378,19 @@ def _add_counts(a: Counts, a_rows: IntArray, b: Counts, b_rows: IntArray) -> Cou
 
 
 def _add_totals(a: Profile, b: Profile) -> Profile | None:
-    """Return the sum of both parts' totals; a part without users has none to add."""
+    """Add the totals of two profiles. An empty profile contributes nothing."""
     if not len(a) or not len(b):
         return (a if len(a) else b).totals
     return None if a.totals is None or b.totals is None else a.totals + b.totals
 
 
 MIXED = "mixed"
-"""The value of an entry of ``about`` in a sum of profiles if the parts differ."""
+"""The value of an entry of ``about`` in a sum of profiles whose entries differ."""
 ABOUT_COUNTS = ("unplaced", "duplicates", "tiny")
 
 
 def _add_about(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
-    """Return the description of a sum of profiles. Counts are added, and sources are listed.
-
-    A policy is kept if both agree on it.
-    """
+    """Combine the metadata of two profiles: add counts, list sources, and keep entries that both agree on."""
     total: dict[str, Any] = {name: a.get(name, 0) + b.get(name, 0) for name in ABOUT_COUNTS}
     total["sources"] = sorted({*a.get("sources", []), *b.get("sources", [])})
     parts = [about["losses"] for about in (a, b) if "losses" in about]

@@ -1,4 +1,4 @@
-"""The quality table: what a profile says about its data."""
+"""The quality table: figures that describe the readings of a profile."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ SPARSE = 0.05
 def quality(profile: Profile) -> dict[str, Any]:
     """Return every figure of the quality table by name.
 
-    Shares are of the usable readings unless the name says otherwise.
+    Shares refer to usable readings unless the name says otherwise.
     """
     rows = profile.rows
     totals = {name: int(rows[name].sum()) for name in ("zeros", "negatives", "nonfinite", "outside")}
@@ -56,9 +56,8 @@ def quality(profile: Profile) -> dict[str, Any]:
 
 
 def accounts(profile: Profile) -> list[tuple[str, int]]:
-    """Return by reason how many rows of the source were used or not used.
-
-    The numbers add up to the rows read.
+    """Return the number of rows used, and the numbers of rows not used, by reason. Their sum is the number of rows
+    read.
     """
     rows, about = profile.rows, profile.about
     losses = about.get("losses")
@@ -74,21 +73,21 @@ def accounts(profile: Profile) -> list[tuple[str, int]]:
 
 
 def _mean(profile: Profile) -> float | None:
-    """Return the mean of the readings; None if there are none, or if their sum exceeds the largest double."""
+    """Return the mean of the readings; None without readings, or if their sum overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
         mean = float(profile.cells[..., 1].sum()) / max(profile.readings, 1)
     return mean if profile.readings and np.isfinite(mean) else None
 
 
 def typical_sizes(profile: Profile) -> FloatArray:
-    """Return a typical ``|s|`` of each bin that occurs: the mean of its readings."""
+    """Return the mean size ``|s|`` of the readings in each bin."""
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = profile.bin_sizes / profile.bin_counts
     return np.asarray(np.where(np.isfinite(mean) & (mean > 0), mean, centre(profile.bin_index)))
 
 
 def too_large(profile: Profile) -> str | None:
-    """Return why the readings are too large to be evaluated; None if they are not too large."""
+    """Return the reason if readings are too large to be evaluated; else None."""
     largest = float(typical_sizes(profile).max(initial=0.0))
     if largest <= LARGEST:
         return None
@@ -99,7 +98,7 @@ def too_large(profile: Profile) -> str | None:
 
 
 def quantiles(profile: Profile, probabilities: tuple[float, ...]) -> list[float]:
-    """Return quantiles of the readings with their sign, to within a bin (1.1 %)."""
+    """Return quantiles of the readings with their sign, accurate to the width of a bin (1.1 %)."""
     sizes = typical_sizes(profile)
     positive = profile.bin_counts - profile.bin_negatives
     values = np.concatenate([-sizes[::-1], [0.0], sizes])
@@ -110,7 +109,7 @@ def quantiles(profile: Profile, probabilities: tuple[float, ...]) -> list[float]
 
 
 def advice(profile: Profile) -> list[str]:
-    """Return warnings that a careful reader of the quality table would give."""
+    """Return warnings that follow from the quality table."""
     found = quality(profile)
     notes: list[str] = []
     if not found["readings"]:
@@ -141,7 +140,7 @@ def advice(profile: Profile) -> list[str]:
 
 
 def step_text(step: int | None) -> str:
-    """Return a sampling step in words."""
+    """Return an interval between readings in words."""
     if step is None:
         return "unknown"
     for size, unit in ((86_400 * SECOND, "d"), (3600 * SECOND, "h"), (60 * SECOND, "min"), (SECOND, "s")):

@@ -1,9 +1,11 @@
-"""How readings are rounded: the coarsest step of which a reading is a multiple.
+"""The rounding of readings: the coarsest step of which a reading is a multiple.
 
-Steps are 1, 2 or 5 times a power of ten, times the grain of the source. The grain is 1 if its readings have few
-decimals; in converted units it is the smallest reading or a simple fraction of it. Step ``k`` is ``(1, 2, 5)[k % 3]
-10^(k // 3 + FIRST)`` grains. A reading counts as rounded if it has at most four digits in grains. There are more than
-a hundred such readings in a bin that holds longer ones, so that their steps do not matter.
+Steps are 1, 2 or 5 times a power of ten, times the source's grain. The grain is 1 if readings have few decimals. In
+converted units it is the smallest reading or a simple fraction of it. Step ``k`` is ``(1, 2, 5)[k % 3] 10^(k // 3 +
+FIRST)`` grains.
+
+A reading counts as rounded if it has at most four digits in grains. Bins that contain longer readings contain more than
+a hundred multiples of a step, so that rounding does not matter there.
 """
 
 import numpy as np
@@ -14,7 +16,7 @@ from halfmask.profiles.bins import BINS_PER_OCTAVE, bin_of
 
 FIRST, PLACES = -15, 30
 STEPS = 3 * PLACES
-"""The number of steps; as an index, it stands for readings on none of them."""
+"""The number of steps. As an index, it means a reading that is not a multiple of any step."""
 LOWEST, HIGHEST = 1000, 10000  # readings in units of their fourth digit
 OFFSET = 1023 * BINS_PER_OCTAVE  # the exponent of doubles has this one
 ALIKE = 1e-9  # share of a reading by which it may differ from a multiple
@@ -24,23 +26,23 @@ WHOLE = 12  # the smallest reading may be so many grains
 
 
 def coarsest_steps() -> npt.NDArray[np.uint8]:
-    """Return the coarsest step of each whole number up to `HIGHEST`, counted from step 1."""
+    """Return the index of the coarsest step of each integer up to `HIGHEST`, relative to step 1."""
     whole = np.arange(HIGHEST)
     steps = np.zeros(HIGHEST, np.uint8)
     for zeros in range(4):
         digits, over = np.divmod(whole, 10**zeros)
         last = np.where(digits % 2, 0, 1) + np.where(digits % 5, 0, 2)
         steps[over == 0] = 3 * zeros + np.minimum(last, 2)[over == 0]
-    steps[0] = 0  # stands for readings on no step
+    steps[0] = 0  # for readings that are not a multiple of any step
     return steps
 
 
 def digit_scales(grain: float) -> tuple[FloatArray, IntArray]:
-    """Return, for each bin from bin -`OFFSET` on, the factor that turns its smallest size into units of its fourth
-    digit, and the step of these units.
+    """Return two arrays over bins, from bin -`OFFSET` on: a factor and the index of a step.
 
-    Sizes that are `HIGHEST` or more by this factor have a tenth of it, and a step that is 3 higher. Bins too small or
-    large for all steps have the factor 0 and the step `STEPS`.
+    The factor converts the bin's smallest size to units of its fourth digit, and the step is that unit. If a size times
+    the factor is `HIGHEST` or more, a tenth of the factor and the step plus 3 apply. Bins outside the range of all
+    steps have the factor 0 and the step `STEPS`.
     """
     octaves = (np.arange(2048 * BINS_PER_OCTAVE) - OFFSET) / BINS_PER_OCTAVE
     place = np.floor(octaves * np.log10(2) - np.log10(grain) + 1e-12).astype(np.int64) - 3 - FIRST
@@ -50,7 +52,7 @@ def digit_scales(grain: float) -> tuple[FloatArray, IntArray]:
 
 
 def steps_of(sizes: FloatArray, grain: float) -> IntArray:
-    """Return the coarsest step of which each positive size is a multiple, up to `ALIKE`; `STEPS` if there is none."""
+    """Return the index of the coarsest step of which each positive size is a multiple; `STEPS` if there is none."""
     scales, steps = digit_scales(grain)
     sizes = np.minimum(sizes, np.finfo(float).max)  # of infinite totals
     place = bin_of(sizes) + OFFSET
@@ -68,12 +70,12 @@ def step_sizes(grain: float) -> FloatArray:
 
 
 def common_step(sizes: FloatArray) -> float | None:
-    """Return the largest of 1, 2 or 5 times a power of ten of which all sizes are multiples; None if none is."""
+    """Return the largest step (1, 2 or 5 times a power of ten) of which all sizes are multiples, or None."""
     return next((step for step in CANDIDATES if len(sizes) and _multiples(sizes, step)), None)
 
 
 def grain_of(sizes: FloatArray) -> float:
-    """Return the grain of some readings."""
+    """Return the grain of readings, the unit of their rounding steps."""
     if not len(sizes) or common_step(sizes) is not None:
         return 1.0
     parts = (float(f"{sizes.min() / whole:.12g}") for whole in range(1, WHOLE + 1))

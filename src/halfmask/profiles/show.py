@@ -1,4 +1,4 @@
-"""Show a profile: its quality table, a histogram of readings, and the totals or means of the periods."""
+"""Show a profile: its quality table, a histogram of readings, and the total or mean of each period."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,18 +13,20 @@ from halfmask.profiles.quality import accounts, quality, quantiles
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 Drawn = Literal["auto", "sum", "mean"]
-"""The aggregate of each period that is drawn; auto is the one that suits the readings."""
+"""The aggregate that is drawn for each period; auto chooses the mean for states such as temperatures."""
 TINY = 1e-3
-"""The share of readings at the end of an axis that is not drawn."""
+"""The share of readings that is left out at the end of an axis."""
 CELLS = 40
 
 
 @dataclass(frozen=True)
 class ProfilePicture:
-    """The data of the picture: the share of readings per quarter octave of ``|s|``, and the total of each period.
+    """The data of the picture.
 
-    ``mean``: whether the readings are states such as temperatures. Then ``sizes`` are readings with their signs, in
-    cells of equal width, and ``totals`` are means.
+    ``mean``    whether readings are states such as temperatures
+    ``sizes``   the centres of the histogram's cells: sizes ``|s|`` in quarter octaves; for states, readings with sign
+    ``shares``  the share of readings in each cell
+    ``totals``  the total of each period; for states, the mean
     """
 
     sizes: FloatArray
@@ -36,7 +38,7 @@ class ProfilePicture:
 
     @property
     def of_a_period(self) -> str:
-        """Return the word for the number of each period: Total or Mean."""
+        """Return the name of a period's number: Total or Mean."""
         return "Mean" if self.mean else "Total"
 
     @property
@@ -51,7 +53,7 @@ class ProfilePicture:
 
 
 def picture_data(profile: Profile, aggregate: Drawn = "auto") -> ProfilePicture:
-    """Return the data of the picture. It shows means if asked for, or if the readings are states."""
+    """Return the data of the picture, with means if requested or if readings are states."""
     if aggregate == "mean" or (aggregate == "auto" and profile.quantity):
         return _picture_of_states(profile)
     coarse = BINS_PER_OCTAVE // 4
@@ -60,7 +62,7 @@ def picture_data(profile: Profile, aggregate: Drawn = "auto") -> ProfilePicture:
     shares = np.zeros(len(span))
     if len(span):
         np.add.at(shares, quarter - span[0], profile.bin_counts / max(profile.readings, 1))
-        # What a computation left of 0, such as 3e-17, would take up all of a logarithmic axis.
+        # Rounding errors such as 3e-17 would take up most of a logarithmic axis.
         first = int(np.searchsorted(np.cumsum(shares), TINY * shares.sum()))
         span, shares = span[first:], shares[first:]
     with np.errstate(over="ignore", invalid="ignore"):
@@ -70,10 +72,9 @@ def picture_data(profile: Profile, aggregate: Drawn = "auto") -> ProfilePicture:
 
 @np.errstate(over="ignore", invalid="ignore")  # a sum beyond the largest double is infinite, and says so
 def _picture_of_states(profile: Profile) -> ProfilePicture:
-    """Return the data of the picture of states: readings with signs on a linear axis, and the means of periods.
+    """Return the data of the picture of states: readings with signs on a linear axis, and the mean of each period.
 
-    The axis runs from the 0.1 % to the 99.9 % quantile. The readings of each bin of the profile are spread evenly over
-    it.
+    The axis runs from the 0.1 % to the 99.9 % quantile. The readings of each bin are spread evenly over the bin.
     """
     count, total = (profile.cells[..., k].sum(axis=0) for k in range(2))
     low, high = quantiles(profile, (TINY, 1 - TINY)) if profile.readings else (0.0, 0.0)
@@ -127,22 +128,22 @@ def table_rows(profile: Profile) -> list[tuple[str, str]]:
 
 
 def _kept(policies: dict[str, str] | str) -> str:
-    """Return which of several duplicates was kept. A sum of profiles with different policies says that they differ."""
+    """Return which of several duplicates was kept."""
     return "by part, first, last or mean" if isinstance(policies, str) else policies.get("duplicates", "first")
 
 
 SHORT = ("source", "span", "sampling step", "missing", "duplicates", "unit", "quantiles")
-"""The rows that are shown first."""
+"""The rows of the short table."""
 
 
 def short_rows(profile: Profile) -> list[tuple[str, str]]:
-    """Return the rows of the quality table that are shown first."""
+    """Return the rows of the short quality table."""
     dropped = {"rows add up"} if len(accounts(profile)) > 1 else set()
     return [(name, text) for name, text in table_rows(profile) if name in {*SHORT, *dropped}]
 
 
 def pictures(profile: Profile, width: int, aggregate: Drawn = "auto") -> list[str]:
-    """Return a histogram of readings, and the totals or means of the periods, drawn with characters."""
+    """Draw a histogram of readings, and the total or mean of each period, with characters."""
     data, found = picture_data(profile, aggregate), list[str]()
     width = min(width, 72)
     if len(data.sizes):
@@ -160,11 +161,9 @@ def pictures(profile: Profile, width: int, aggregate: Drawn = "auto") -> list[st
 
 
 def bars(values: FloatArray, width: int, height: int) -> list[str]:
-    """Return columns of block characters, the largest value at full height.
+    """Draw values as columns of block characters, the largest at full height.
 
-    If there are too many values, they are averaged.
-
-    Negative values are drawn as 0.
+    If there are more values than ``width``, neighbours are averaged. Negative values are drawn as 0.
     """
     if len(values) > width:
         edges = np.linspace(0, len(values), width + 1).astype(int)

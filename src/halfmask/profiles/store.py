@@ -1,7 +1,6 @@
-"""Profiles on disk: a zip of Parquet tables and one JSON page, so that any tool can read it.
+"""Store profiles: a zip file of Parquet tables and one JSON file, which any tool can read.
 
-The zip's comment at the end of the file is the SHA-256 of all bytes before it. So a file that is cut short or changed
-anywhere is recognised at once.
+The zip's comment, at the end of the file, is the SHA-256 of all bytes before it. It reveals truncated or changed files.
 """
 
 import hashlib
@@ -30,7 +29,7 @@ PAGE = "profile.json"
 CELLS = tuple(f"cells-{name}" for name in CELL_COLUMNS)  # a file each, so that they are packed side by side
 MEMBERS = (*CELLS, "rows", "periods", "histogram", "scales", "rounded", "bins")
 TOTALS = "totals-"
-"""Begins the names of the tables of the users' totals."""
+"""Prefix of the names of the tables of users' totals."""
 _FIXED_DATE = (1980, 1, 1, 0, 0, 0)
 _DIGITS = 64
 _LENGTHS = 26  # where the header before a member of a zip has the lengths of its name and of its extra field
@@ -62,7 +61,7 @@ def save_profile(profile: Profile, path: str | Path) -> None:
 
 
 def load_profile(path: str | Path) -> Profile:
-    """Return the profile in a file. A file that is not a whole profile of a known version is a `FileFormatError`."""
+    """Read a profile from a file. Raise `FileFormatError` if it is not a complete profile of a known version."""
     path = Path(path)
     try:
         content = memoryview(path.read_bytes())
@@ -95,7 +94,7 @@ def _packed(table: pa.Table) -> pa.Buffer:
 
 
 def _stored(archive: zipfile.ZipFile, name: str, content: memoryview) -> memoryview:
-    """Return the bytes of a zip member without copying them; the file's digest has been checked."""
+    """Return the bytes of a zip member without copying. The caller has checked the file's digest."""
     member = archive.getinfo(name)
     if member.compress_type != zipfile.ZIP_STORED:
         raise ValueError
@@ -105,12 +104,12 @@ def _stored(archive: zipfile.ZipFile, name: str, content: memoryview) -> memoryv
 
 
 def _unpacked(content: memoryview) -> pa.Table:
-    """Read a table without Arrow's own threads, which can outlive a short program and crash it at its end."""
+    """Read a table without Arrow's own threads. They may outlive a short program and crash it when it ends."""
     return pq.ParquetFile(pa.BufferReader(content), pre_buffer=False).read(use_threads=False)
 
 
 def _seal(path: Path) -> None:
-    """Replace the comment by the digest of all bytes before it."""
+    """Replace the zip's comment by the digest of all bytes before it."""
     with path.open("r+b") as file:
         left, running = path.stat().st_size - _DIGITS, hashlib.sha256()
         while left > 0:
@@ -165,7 +164,7 @@ def _counts_table(counts: Counts) -> pa.Table:
 
 
 def _profile(page: dict[str, Any], members: dict[str, memoryview], pool: ThreadPoolExecutor) -> Profile:
-    """Return the profile; its large tables are decompressed in parallel."""
+    """Build the profile; its large tables are decompressed in parallel."""
     counts = {name: pool.submit(_read_counts, members[name]) for name in ("histogram", "scales", "rounded")}
     rows, bins, times = (_unpacked(members[name]) for name in ("rows", "bins", "periods"))
     periods = np.asarray(times["start"])

@@ -20,10 +20,10 @@ USER_COUNTS = ("rows", "zeros", "negatives", "nonfinite", "outside")
 class Plan:
     """How a pass divides time, and which readings it leaves out.
 
-    ``step``         the sampling step in microseconds; None if unknown
-    ``chunk``        the length of a cell; cells start at ``origin + k chunk``
-    ``low``, ``high``  values outside of these are implausible
-    ``grain``        steps of rounding are multiples of it (see `rounding`)
+    ``step``   the interval between readings in microseconds; None if unknown
+    ``chunk``  the length of a cell in time; cells start at ``origin + k * chunk``
+    ``low``, ``high``  values outside these bounds are left out
+    ``grain``  the unit of rounding steps (see `rounding`)
     """
 
     step: int | None
@@ -38,12 +38,11 @@ class Plan:
 class Tally:
     """Counts and sums of usable readings, per user and per cell (user x chunk of time).
 
-    ``clash``      marks the cells in which two readings fall in one slot of the sampling step: only there can
-                   duplicates be
-    ``histogram``  counts ``|s|`` of non-zero readings in logarithmic bins
-    ``rounded``    counts non-zero readings by the coarsest step of which they are multiples
-    ``bin_sizes``  sums ``|s|`` per bin, over all users
-    ``tiny``       counts the readings that are taken as 0 (see `bins.SMALLEST`)
+    ``clash``      marks cells in which two readings fall in one interval; only there can be duplicates
+    ``histogram``  non-zero readings by logarithmic bin of ``|s|``
+    ``rounded``    non-zero readings by the coarsest step of which they are multiples
+    ``bin_sizes``  the sum of ``|s|`` in each bin, over all users
+    ``tiny``       the number of readings that count as 0 (see `bins.SMALLEST`)
     """
 
     users: list[str]
@@ -63,7 +62,7 @@ class Tally:
     tiny: int = 0
 
     def profile(self, plan: Plan, period: Period) -> Profile:
-        """Return the profile with one row per user; chunks of time are added up into periods."""
+        """Return the profile with one row per user; chunks are added up into periods."""
         starts = (np.arange(self.cells.shape[1]) + self.chunk0) * plan.chunk + plan.origin
         periods, cells = _into_periods(period.start(starts), self)
         row, bin_, in_bin = _filled(self.histogram)
@@ -98,7 +97,7 @@ class Tally:
 
 
 def _filled(histogram: npt.NDArray[np.uint32]) -> tuple[IntArray, IntArray, IntArray]:
-    """Return row, bin and count of the non-zero counts; this is several times as fast as `np.nonzero` of the table."""
+    """Return row, bin and count of the non-zero counts, several times as fast as `np.nonzero`."""
     flat = np.flatnonzero(histogram)
     row = np.repeat(np.arange(len(histogram)), np.count_nonzero(histogram, axis=1))
     return row, flat - row * histogram.shape[1], histogram.reshape(-1)[flat].astype(np.int64)
@@ -106,7 +105,7 @@ def _filled(histogram: npt.NDArray[np.uint32]) -> tuple[IntArray, IntArray, IntA
 
 @np.errstate(over="ignore", invalid="ignore")  # a sum beyond the largest double is infinite, and says so
 def _into_periods(start_of_chunk: IntArray, tally: Tally) -> tuple[IntArray, Any]:
-    """Add up the chunks of each period, and leave out periods in which nobody has a reading."""
+    """Add up the chunks of each period. Leave out periods without readings."""
     if not len(start_of_chunk) or not len(tally.users):
         return np.zeros(0, np.int64), np.zeros((len(tally.users), 0, len(CELL_COLUMNS)))
     starts, first_chunk = np.unique(start_of_chunk, return_index=True)

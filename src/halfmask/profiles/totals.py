@@ -1,11 +1,10 @@
-"""Totals: each user's readings of a period, added up, as if they were readings.
+"""Totals: the sum of each user's readings in a period, treated like readings.
 
-A setting that ends in ``@total`` masks one number per user and period: the sum of the readings. Everything that is
-evaluated, audited or promised about such a setting is about these totals, and `released` returns their profile. A user
-without a usable reading in a period has no total there.
+A setting that ends in ``@total`` masks one number per user and period: the sum of the readings. Evaluation, audit and
+guarantee of such a setting refer to these totals. A user without a usable reading in a period has no total.
 
-Sums of readings of both signs leave rounding errors in place of 0, so a total below `ROUNDING` of the root of n sum s^2
-counts as 0.
+If readings have both signs, a sum that should be 0 may be a rounding error. So a total below `ROUNDING` times
+sqrt(n sum s^2) counts as 0.
 """
 
 from dataclasses import replace
@@ -23,7 +22,7 @@ ROUNDING = 1e-9
 
 
 def released(profile: Profile, release: str) -> Profile:
-    """Return the profile of what a setting with this release masks: the readings, or the users' totals of each period.
+    """Return the profile of the numbers that a setting masks: readings, or users' totals per period.
 
     Its fingerprint is that of the readings.
     """
@@ -34,7 +33,11 @@ def released(profile: Profile, release: str) -> Profile:
 
 
 def without_rounding(n: FloatArray, total: FloatArray, squares: FloatArray) -> FloatArray:
-    """Return totals of ``n`` readings with a sum of squares, with 0 for those that are only rounding errors."""
+    """Replace totals that are only rounding errors by 0.
+
+    ``n``        the number of readings in each total
+    ``squares``  the sum of their squares
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         least = np.maximum(ROUNDING * np.sqrt(n * squares), SMALLEST)
     return np.where(np.abs(total) < least, 0.0, total)
@@ -42,7 +45,7 @@ def without_rounding(n: FloatArray, total: FloatArray, squares: FloatArray) -> F
 
 @np.errstate(over="ignore", invalid="ignore")  # a sum beyond the largest double is infinite, and says so
 def total_profile(profile: Profile) -> Profile:
-    """Return the profile of the totals of single users."""
+    """Return the profile of users' totals. The users must not be hashed into buckets."""
     if profile.buckets:
         raise OptionError(
             "this profile of hashed users does not hold the users' totals: make it again with 'halfmask profile'",

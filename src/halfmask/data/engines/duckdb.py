@@ -21,19 +21,16 @@ BATCH_ROWS = 131_072
 STREAMED = "streamed"
 """The name of the streamed table on a connection."""
 FAILURES = (duckdb.Error, pa.ArrowException, OSError)
-"""What a DuckDB query may raise; a failure inside a streamed result arrives as an ``OSError``."""
+"""Exceptions that a DuckDB query may raise. A failure in a streamed result arrives as an ``OSError``."""
 
 
 _numbers = count()
 MISREAD = "Conversion Error|Could not parse|Could not convert|CSV conversion error|CSV parse error|overflow"
-"""Matches what DuckDB and Arrow say of a cell that they cannot convert."""
+"""Matches the error messages of DuckDB and Arrow for a cell that they cannot convert."""
 
 
 def connect(threads: int | None = None, memory_limit: str | None = None) -> duckdb.DuckDBPyConnection:
-    """Return a new connection for one panel.
-
-    It works in UTC, has its own temporary files and downloads no extensions.
-    """
+    """Return a new DuckDB connection that works in UTC, has its own temporary folder and downloads no extensions."""
     connection = duckdb.connect(
         config={
             "TimeZone": "UTC",
@@ -54,12 +51,12 @@ def connect(threads: int | None = None, memory_limit: str | None = None) -> duck
 
 @cache
 def _spill() -> Workplace:
-    """Return a folder of this process for readings that do not fit into memory; gone when it ends."""
+    """Return this process's temporary folder for data that does not fit into memory. It is deleted at exit."""
     return Workplace()
 
 
 class DuckDBEngine(Engine):
-    """A DuckDB connection. A query that streams must be finished before the next query on the panel starts."""
+    """The engine that runs queries on a DuckDB connection. A streamed query must end before the next query starts."""
 
     name = "duckdb"
 
@@ -80,7 +77,7 @@ class DuckDBEngine(Engine):
     def map_users(
         self, frame: nw.LazyFrame[Any], groups: int, work: Callable[[Iterator[pa.RecordBatch]], T]
     ) -> Iterator[T]:
-        # The source is read once, into a table that goes to disk where it exceeds the memory.
+        # The source is read once into a table. DuckDB moves it to disk if it does not fit into memory.
         rows = self.keep(nw.from_native(frame.to_native().project(f'*, hash("user") % {groups} AS "group"')))
         for group in range(groups):
             mine = rows.filter(nw.col("group") == group).drop("group")
@@ -95,7 +92,7 @@ class DuckDBEngine(Engine):
         try:
             yield from reader
         finally:
-            # A reader left half-way would keep the connection from every later query.
+            # An unfinished reader would block all later queries on the connection.
             reader.close()
             self.connection.abort()
 
@@ -103,8 +100,8 @@ class DuckDBEngine(Engine):
 class DuckDBTable(SourceTable):
     """A table that DuckDB can query.
 
-    ``table``  the function that writes the FROM clause for some files, or for all if none are named
-    ``order``  an expression that grows from row to row of the source; for some formats it needs no count of all rows
+    ``table``  writes the FROM clause for the given files
+    ``order``  an SQL expression that grows from row to row; the default counts rows, which some formats can avoid
     """
 
     failures = FAILURES
@@ -128,7 +125,7 @@ class DuckDBTable(SourceTable):
         self.sample = self._look()
 
     def _look(self) -> pa.Table:
-        """Return the first rows. Ids of the engine's type UUID become texts, as they are in Arrow."""
+        """Return the first rows. Columns of DuckDB's type UUID become texts."""
         try:
             found = self._query("*", f"LIMIT {SAMPLE_ROWS}")
             ids = [name for name, kind in zip(found.columns, found.types, strict=True) if str(kind) == "UUID"]
@@ -142,7 +139,7 @@ class DuckDBTable(SourceTable):
             raise self.explain(error) from error
 
     def ask(self, sql: str) -> None:
-        """Replace the table by the result of a query, which calls the table `READINGS`."""
+        """Replace the table by the result of a query. The query refers to the table as `READINGS`."""
         table, all_files, query = self._table, self.files, sql.strip().rstrip(";")
         known = set(self.sample.column_names)
         named = ", filename" if self.files and "filename" not in self._query("*", "LIMIT 0").columns else ""
@@ -182,7 +179,7 @@ class DuckDBTable(SourceTable):
         return CellPlace(self.original(file), int(found[0][0]), str(found[0][1])) if found else None
 
     def original(self, file: str | None) -> str | None:
-        """Return the file that the caller knows, if this file is a copy of it; None if there is no file."""
+        """Return the caller's file if this file is a copy of it; else the file itself."""
         return None if file is None else self.originals.get(file, file)
 
     def fatal(self, error: Exception) -> RunError | None:
@@ -202,10 +199,7 @@ class DuckDBTable(SourceTable):
         return self._broken_line(message) or self._broken_file() or SourceError(f"{self.source}: {headline(message)}")
 
     def _broken_line(self, message: str) -> HalfmaskError | None:
-        """Return the error for a line that does not fit the table.
-
-        It does not quote the line, as DuckDB's message does.
-        """
+        """Return the error for a line that does not fit the table. DuckDB's message would quote the line."""
         line = re.search(r"CSV Error on Line: (\d+)", message)
         if line is None:
             return None
@@ -223,7 +217,7 @@ class DuckDBTable(SourceTable):
         return ReadingError(f"{where}: cannot be split into columns (a quote left open?); mend or drop that line")
 
     def _broken_file(self) -> HalfmaskError | None:
-        """Return the error that names the first file that cannot be read; each file is tried by itself."""
+        """Try each file by itself, and return the error for the first that cannot be read."""
         for file in self.files:
             try:
                 self._query("count(COLUMNS(*))", files=[file]).fetchall()
@@ -235,10 +229,10 @@ class DuckDBTable(SourceTable):
 
 
 class Stream:
-    """Arrow batches that are fetched again for every query, a few at a time.
+    """Arrow batches that are fetched again for every query.
 
-    DuckDB calls ``__arrow_c_stream__`` for a fresh stream whenever a query reads the table. If reading fails, DuckDB
-    raises its own error with our text inside; ``failure`` keeps the original error, so that it can be raised instead.
+    DuckDB calls ``__arrow_c_stream__`` whenever a query reads the table. If reading fails, DuckDB replaces the
+    exception by its own. ``failure`` keeps the original exception, so that it can be raised instead.
     """
 
     def __init__(self, schema: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]]) -> None:
@@ -262,7 +256,7 @@ class Stream:
 
 
 class StreamedTable(DuckDBTable):
-    """A table whose rows are streamed again for every query; ``open_stream`` opens a stream of some columns."""
+    """A table whose rows are streamed again for every query."""
 
     def __init__(
         self,
@@ -284,7 +278,7 @@ class StreamedTable(DuckDBTable):
     def keep(self, columns: Sequence[str]) -> None:
         if not self._asked:  # a query may need any column
             schema = pa.schema([*map(self._first.schema.field, columns), *self._more])
-            # The connection holds the stream: a stream that held this table would keep the connection open for good.
+            # The connection refers to the stream. If the stream referred to this table, neither would ever be freed.
             self.stream = Stream(schema, partial(self._batches, schema))
             self.connection.register(STREAMED, self.stream)
 

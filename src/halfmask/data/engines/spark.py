@@ -1,4 +1,4 @@
-"""Readings on Spark, the engine for data that one machine cannot hold."""
+"""The engine for data that does not fit on one machine: Spark."""
 
 import logging
 import os
@@ -37,14 +37,14 @@ _SESSION = {
     "spark.sql.files.openCostInBytes": str(_OPEN_COST),
     "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH_ROWS),
 }
-"""Casts raise errors; times without a zone stay so; folder names stay text; parts of files have at least 4 MB."""
+"""Casts raise errors, times without a zone get none, folder names stay text, and parts of files have at least 4 MB."""
 
 _FILE, _BLOCK, _ROW, _INDEX = "halfmask file", "halfmask block", "halfmask row", "halfmask index"
 _ORDER, _PART = "halfmask order", "part"
 
 
 def session(master: str | None, threads: int | None, memory_limit: str | None) -> Any:
-    """Return a Spark session with our settings, on a running Spark or on a new one."""
+    """Return a Spark session with our settings. Start Spark if it is not running."""
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
@@ -67,9 +67,9 @@ def session(master: str | None, threads: int | None, memory_limit: str | None) -
 
 
 def _start_settings(master: str, memory_limit: str | None) -> dict[str, str]:
-    """Return the settings of a new Spark: quiet, and without web pages. A local Spark cannot be reached from elsewhere.
+    """Return the settings of a new Spark: quiet, without web pages. A local Spark accepts no connections from outside.
 
-    The log level is FATAL: an executor's error is raised here as well, so its stack trace in the log helps nobody.
+    The log level is FATAL because executors' errors are raised here anyway.
     """
     settings = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "FATAL"}
     if master.startswith("local"):
@@ -79,7 +79,7 @@ def _start_settings(master: str, memory_limit: str | None) -> dict[str, str]:
 
 
 class SparkEngine(Engine):
-    """A Spark session; results come back through Arrow."""
+    """The engine that runs queries in a Spark session. Results are fetched through Arrow."""
 
     name = "spark"
 
@@ -100,7 +100,7 @@ class SparkEngine(Engine):
         parted = native.repartition("user") if groups == 1 else native.repartition(groups, "user")
         results = map_arrow(parted, partial(_result, work), "result BINARY").persist()
         try:
-            results.count()  # all at once; the iterator alone would run one after another
+            results.count()  # computes all partitions in parallel; the iterator alone would compute one after another
             for row in results.toLocalIterator():
                 yield pickle.loads(row["result"])
         finally:
@@ -110,13 +110,13 @@ class SparkEngine(Engine):
         return re.search(MISREAD, str(error)) is not None
 
     def batches(self, frame: nw.LazyFrame[Any]) -> Generator[pa.RecordBatch]:
-        """Yield one partition after another, so that memory holds at most one."""
+        """Yield the batches of one partition after another. Memory holds at most one partition."""
         for row in map_arrow(frame.to_native(), _written, "batch BINARY").toLocalIterator():
             yield from pa.ipc.open_stream(row["batch"])
 
 
 def lazy(native: Any) -> nw.LazyFrame[Any]:
-    """Return a Spark frame as Narwhals sees it."""
+    """Wrap a Spark frame for Narwhals."""
     frame: nw.LazyFrame[Any] = nw.from_native(native)
     return frame
 
@@ -125,21 +125,21 @@ Batches = Iterator[pa.RecordBatch]
 
 
 def map_arrow(native: Any, work: Callable[[Batches], Batches], schema: Any) -> Any:
-    """Return a Spark frame of the results of ``work``, a function of the batches of one partition."""
+    """Apply ``work`` to the Arrow batches of each partition, and return the results as a Spark frame."""
     with without_pandas():
         return native.mapInArrow(work, schema)
 
 
 @contextmanager
 def without_pandas() -> Iterator[None]:
-    """Silence Spark's warning about the version of pandas when Arrow functions run: pandas is not used here."""
+    """Silence Spark's warning about the version of pandas, which is not used here."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
         yield
 
 
 def _written(batches: Batches) -> Batches:
-    """Yield the bytes of an Arrow stream for each batch."""
+    """Yield each batch serialised as an Arrow stream."""
     for batch in batches:
         with pa.BufferOutputStream() as sink:
             with pa.ipc.new_stream(sink, batch.schema) as stream:
@@ -148,15 +148,15 @@ def _written(batches: Batches) -> Batches:
 
 
 def _result(work: Callable[[Batches], Any], batches: Batches) -> Batches:
-    """Yield one row with the result of a function of a partition."""
+    """Yield one row with the pickled result of ``work`` on a partition."""
     yield pa.record_batch({"result": pa.array([pickle.dumps(work(batches))], pa.binary())})
 
 
 def _queried(sql: str, names: Sequence[str], batches: Batches) -> Batches:
-    """Yield the result of a query in DuckDB's SQL on one partition, which it calls `_PART`.
+    """Yield the result of a DuckDB query on one partition. The query refers to the partition as `_PART`.
 
-    ``names`` are the columns in the query. They replace Spark's names, because Spark does not pass on a column if its
-    name has a dot or a backtick. An empty partition has no result.
+    ``names`` are the columns' names in the query. They replace Spark's, because Spark loses columns whose names contain
+    a dot or a backtick. An empty partition gives no result.
     """
     named = (pa.record_batch(batch.columns, names) for batch in batches)
     first = next(named, None)
@@ -168,7 +168,7 @@ def _queried(sql: str, names: Sequence[str], batches: Batches) -> Batches:
 
 
 def open_spark_files(found: SourceFiles, form: Format, options: ReadOptions) -> SourceTable:
-    """Return CSV, Parquet or CER files as a table that Spark reads; all have the layout of the first file."""
+    """Open CSV, Parquet or CER files on Spark. All files must have the layout of the first."""
     layout = None
     if isinstance(form, Csv):
         (layout, _), *others = form.layouts(found, None)[0]
@@ -202,7 +202,7 @@ def open_spark_files(found: SourceFiles, form: Format, options: ReadOptions) -> 
 def open_spark_frame(
     frame: frames.Frame, master: str | None, threads: int | None, memory_limit: str | None
 ) -> SourceTable:
-    """Return a frame as a table on Spark: a PySpark frame in its own session, any other frame copied to a session."""
+    """Open a frame on Spark: a PySpark frame in its own session; any other frame is copied into a session."""
     source = f"{frame.implementation.name.lower()} frame"
     native = frame.to_native()
     if frame.implementation not in frames.SPARK:
@@ -213,9 +213,9 @@ def open_spark_frame(
 
 
 class SparkTable(SourceTable):
-    """A Spark frame, and the files that it comes from, if any.
+    """A Spark frame and the files that it comes from, if any.
 
-    The readers' expressions stay DuckDB's SQL: Spark's workers run them on one partition after another.
+    The SQL of the readers is DuckDB's: Spark's workers run it with DuckDB on each partition.
     """
 
     def __init__(self, spark: Any, source: str, read: Callable[[], Any], place: SourceFiles | None) -> None:
@@ -237,11 +237,12 @@ class SparkTable(SourceTable):
             raise self.explain(error) from error
 
     def _ordered(self) -> Any:
-        """Return the frame with a column `_ORDER` that grows from row to row, and for files with a column `_FILE`.
+        """Return the frame with a column `_ORDER` that grows from row to row. If the frame comes from files, add
+        `_FILE`.
 
-        Spark reads parts of files in any order, but each part from its start. The order is therefore the file's number
-        (18 bits), the part's place in the file (17 bits; parts have at least 4 MB) and the row's place in the part (28
-        bits). Files are numbered in the order of their names.
+        Spark reads parts of files in any order, and each part from its start. So the order is composed of three
+        numbers: the file's (in the order of names), the part's in the file (17 bits), and the row's in the part (28
+        bits).
         """
         if self._place is None:
             return self._frame.selectExpr("*", f"monotonically_increasing_id() AS `{_ORDER}`")
@@ -258,7 +259,7 @@ class SparkTable(SourceTable):
         return numbered.join(index.hint("broadcast"), _FILE).selectExpr("*", order)
 
     def _query(self, sql: str, frame: Any) -> Any:
-        """Return the result of a query on each partition of a frame; Spark reads only the columns that it names."""
+        """Run a query on each partition of a frame. Spark reads only the columns that the query names."""
         from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
         columns = {name: _name(name) for name in frame.columns if quote(name) in sql}
@@ -313,9 +314,9 @@ class SparkTable(SourceTable):
 
 
 def use_this_python(session: Any) -> None:
-    """Make a local Spark start its workers with the Python that runs here, which has halfmask installed.
+    """Make a local Spark run its workers with this Python, which has halfmask installed.
 
-    On a cluster halfmask has to be installed for the Python that PYSPARK_PYTHON names.
+    On a cluster, halfmask must be installed for the Python that PYSPARK_PYTHON names.
     """
     if "PYSPARK_PYTHON" in os.environ or type(session).__module__.startswith("pyspark.sql.connect"):
         return
@@ -324,19 +325,19 @@ def use_this_python(session: Any) -> None:
 
 
 def _name(column: str) -> str:
-    """Return a column's name as Spark writes it."""
+    """Quote a column's name for Spark."""
     return "`" + column.replace("`", "``") + "`"
 
 
 def _cause(message: str) -> str:
-    """Return the cause of a failure from the message of Java or of a worker's Python."""
+    """Return the root cause from an error message of Java or of a worker's Python."""
     java = re.findall(r"^\s*Caused by: [\w.]+: (.+)", message, re.MULTILINE)
     python = re.findall(r"^[\w.]+(?:Error|Exception): (.+)", message, re.MULTILINE)
     return str([message, *java[:1], *python[-1:]][-1])
 
 
 def _path(uri: str | None) -> str | None:
-    """Return a local file's URI as a path; any other URI is returned unchanged."""
+    """Convert the URI of a local file to a path; return any other URI unchanged."""
     if uri is None or not uri.startswith("file:"):
         return uri
     return "/" + unquote(uri.removeprefix("file:")).lstrip("/")

@@ -1,7 +1,7 @@
-"""The base class of formats, and how the format of files is found.
+"""The base class of formats, and how the format of a file is recognised.
 
-Each other module of this folder defines one format, and needs no further registration. A format has the name of its
-module. A module whose name begins with an underscore holds what several formats share.
+Each other module of this folder defines one format, named like the module; nothing else needs to be registered. A
+module whose name begins with an underscore holds code that several formats share.
 """
 
 import inspect
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from halfmask.data.source_table import Rule
 
 AUTO = "auto"
-"""The value of the option `format` for a format that is to be found out."""
+"""The value of the option `format` that asks for the format to be recognised."""
 COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
-"""Endings behind the one that names the format, as in ``x.csv.gz``."""
+"""Endings that name a compression, as in ``x.csv.gz``."""
 _HEAD_BYTES = 64
 _MARK = b"\xef\xbb\xbf"
 _PAGES = (b"<?xml", b"<html", b"<!doctype", b"<feed")
 _ABOUT = ("readme", "license", "licence", "notice", "changelog", "metadata", "manifest", "schema", "notes", "about")
-"""How the names of files begin that describe readings and hold none."""
+"""Beginnings of the names of files that describe readings but contain none."""
 
 
 @dataclass(frozen=True)
 class OpenRequest:
-    """A request to open files as a table of a connection, with the caller's options."""
+    """A request to open files as a DuckDB table: the connection, the files and the caller's options."""
 
     connection: "duckdb.DuckDBPyConnection"
     found: "SourceFiles"
@@ -46,15 +46,15 @@ class OpenRequest:
 
 
 class Format(ABC):
-    """A way in which readings are stored.
+    """A format in which readings are stored.
 
     ``kind``        the format in words
-    ``extensions``  the endings of its files' names, in lower case
-    ``magic``       the first bytes of its files, if they show the format
-    ``addresses``   the beginnings of its addresses, if its readings are not in files
-    ``options``     the options that only this format takes; if `sql` is one of them, it runs queries itself
-    ``database``    whether one file or address holds several tables; a folder is not searched for such files
-    ``asked_only``  whether it must be asked for by name, because its files look like those of another format
+    ``extensions``  the endings of file names, in lower case
+    ``magic``       the first bytes of a file, if they identify the format
+    ``addresses``   the beginnings of addresses, if the readings are not in files
+    ``options``     the options that only this format takes; if `sql` is one of them, the format runs the query itself
+    ``database``    whether one file or address holds several tables; such files are not searched for in folders
+    ``asked_only``  whether the caller must name the format, because its files look like those of another format
     """
 
     kind: ClassVar[str]
@@ -67,23 +67,23 @@ class Format(ABC):
 
     @property
     def name(self) -> str:
-        """Return the name that `format` takes."""
+        """Return the format's name, as used in the option `format`."""
         return type(self).__module__.rpartition(".")[2]
 
     def sniff(self, file: str, head: bytes) -> bool:  # noqa: ARG002 (for subclasses)
-        """Return whether a file has this format, by its first 64 bytes; False if only the file's name shows it."""
+        """Return whether a file has this format, from its first 64 bytes."""
         return bool(self.magic) and head.startswith(self.magic)
 
     @abstractmethod
     def open(self, asked: OpenRequest) -> "DuckDBTable":
-        """Return the files as a table of the connection, with all of their columns."""
+        """Open the files as a table of the connection, with all columns."""
 
     def rules(self, sample: "pa.Table") -> "list[Rule]":  # noqa: ARG002 (for subclasses)
-        """Return how the columns are read, if the format fixes it; else an empty list."""
+        """Return how to parse the columns if the format fixes it; else an empty list."""
         return []
 
     def table(self, asked: OpenRequest) -> "DuckDBTable":
-        """Return the requested table. Raise an error if an option belongs to other formats."""
+        """Open the requested table. Raise an error if the caller uses an option of another format."""
         known = formats()
         for option in sorted(frozenset().union(*(each.options for each in known.values())) - self.options - {"sql"}):
             if getattr(asked.options, option) is not None:
@@ -104,7 +104,7 @@ class Format(ABC):
 
 
 def names() -> list[str]:
-    """Return the names of all formats, sorted, without importing any."""
+    """Return the names of all formats, sorted, without importing the formats."""
     return sorted(module.name for module in iter_modules(__path__) if not module.name.startswith("_"))
 
 
@@ -121,24 +121,23 @@ def formats() -> dict[str, Format]:
 
 
 def by_address(source: str) -> Format | None:
-    """Return the format that reads from an address, or None if the source is not such an address."""
+    """Return the format for an address; None if the source is not an address of any format."""
     return next((each for each in formats().values() if source.startswith(each.addresses or ("\0",))), None)
 
 
 def by_extension(file: str) -> Format | None:
-    """Return the format that the ending of a file's name shows, without that of its compression.
-
-    None if it shows none.
-    """
+    """Return the format that the ending of a file's name shows, or None. An ending for a compression is ignored."""
     path = Path(file.lower())
     suffix = path.with_suffix("").suffix if path.suffix in COMPRESSED else path.suffix
     return next((each for each in formats().values() if suffix in each.extensions and not each.asked_only), None)
 
 
 def sniff(found: "SourceFiles", asked: str) -> "tuple[Format, SourceFiles]":
-    """Return the format asked for, or the one that all files have; and the files of this format.
+    """Return the format of the files, and the files that have this format.
 
-    Their first bytes show the format, or else their names. Text of which neither shows it is read as CSV.
+    ``asked``  the format that the caller named, or `AUTO`
+
+    A file's first bytes decide, then its name. Text of an unknown kind is read as CSV.
     """
     if asked not in (AUTO, *names()):
         raise OptionError(f"`format` {asked!r} is not one of {', '.join((AUTO, *names()))}", field="format")
@@ -163,7 +162,7 @@ def sniff(found: "SourceFiles", asked: str) -> "tuple[Format, SourceFiles]":
 
 
 def _of_folder(files: tuple[str, ...], asked: str) -> list[str]:
-    """Return the files of a folder that may hold readings in the format, by their names."""
+    """Return the files of a folder whose names show that they may hold readings in the format."""
     extensions = set() if asked == AUTO else set(formats()[asked].extensions)
     named = [(file, form) for file in files if (form := by_extension(file))]
     wanted = [
@@ -185,7 +184,7 @@ def _one_of(source: str, counts: Counter[str]) -> Format:
 
 
 def format_of(file: str) -> Format:
-    """Return the format of a file. If its first bytes and its name disagree, the bytes decide."""
+    """Return the format of a file. Its first bytes decide, then its name."""
     try:
         with open(file, "rb") as opened:
             head = opened.read(_HEAD_BYTES)

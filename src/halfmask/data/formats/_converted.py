@@ -1,4 +1,4 @@
-"""Open files whose rows are parsed here: each file is parsed once, into an Arrow file in a temporary folder."""
+"""Open files that are parsed in Python. Each file is parsed once, into an Arrow file in a temporary folder."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
@@ -14,11 +14,14 @@ from halfmask.data.locate import Workplace
 _ROWS = 50_000
 Row = tuple[object, ...]
 Parse = Callable[[str], Iterable[Row]]
-"""Returns the rows of a file, each a cell per column."""
+"""Returns the rows of a file, each a tuple of cells."""
 
 
 def open_converted(asked: OpenRequest, schema: pa.Schema, parse: Parse) -> DuckDBTable:
-    """Return the rows that ``parse`` finds in the files as one table with this schema."""
+    """Open files as one table with this schema.
+
+    ``parse``  returns the rows of a file
+    """
     workplace, files = Workplace(), asked.found.files  # a function that held the connection would keep it open
 
     @cache

@@ -1,7 +1,4 @@
-"""The base classes of databases: one of their tables is read, or a query that the database runs.
-
-Drivers that return rows as Python objects (DB-API 2.0) are read some rows at a time, as Arrow batches.
-"""
+"""The base classes of database formats. They read one table, or the result of a query."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,25 +23,25 @@ Row = tuple[Any, ...]
 
 
 class Tables(Format):
-    """Base class of databases with tables."""
+    """A database with tables."""
 
     options = frozenset({"table", "sql"})
     database = True
 
     def shown(self, source: str) -> str:
-        """Return the name of the database for messages, without a password."""
+        """Return the database's name without a password, for messages."""
         return without_password(source) if "://" in source else source
 
     @abstractmethod
     def tables(self, asked: OpenRequest) -> Mapping[str, str]:
-        """Return the tables: by name, how a query refers to each."""
+        """Return, for each table's name, the expression by which a query refers to it."""
 
     @abstractmethod
     def read(self, asked: OpenRequest, origin: str, place: str) -> DuckDBTable:
-        """Return a table or query of the database as a table of the connection.
+        """Open a table or query of the database as a table of the connection.
 
-        ``origin``  what the database's query has after FROM
-        ``place``   its name for messages
+        ``origin``  the text after FROM in the database's query
+        ``place``   the table's or query's name for messages
         """
 
     def open(self, asked: OpenRequest) -> DuckDBTable:
@@ -86,7 +83,11 @@ class Tables(Format):
 
 
 class RowDatabase(Tables):
-    """A database whose driver returns rows as Python objects. ``names`` is the query for the names of its tables."""
+    """A database whose driver returns rows as Python objects (DB-API 2.0).
+
+    ``names``   the query for the names of its tables
+    ``remedy``  advice at the end of error messages
+    """
 
     names: str
     remedy: str
@@ -104,7 +105,7 @@ class RowDatabase(Tables):
         return quote(name)
 
     def fractions(self, source: str, origin: str) -> frozenset[str]:  # noqa: ARG002
-        """Return the columns that are declared to hold fractions, for drivers whose values do not show it."""
+        """Return the columns that are declared as fractions, for drivers whose first values do not show it."""
         return frozenset()
 
     def tables(self, asked: OpenRequest) -> Mapping[str, str]:
@@ -127,7 +128,7 @@ class RowDatabase(Tables):
         return StreamedTable(asked.connection, place, sample, batches)
 
     def _fetched(self, source: str, query: str) -> Iterator[tuple[list[str], list[Row]]]:
-        """Yield the columns' names with some rows at a time; once without rows if there are none."""
+        """Yield the columns' names with batches of rows. For an empty result, yield the names once."""
         failures = (self.driver().Error, OSError)
         try:
             with closing(self.connect(source)) as database, closing(database.cursor()) as cursor:

@@ -1,4 +1,4 @@
-"""Read Feather and Arrow IPC files, one batch at a time, and other files that a library reads as Arrow batches."""
+"""Read Feather and Arrow IPC files batch by batch. Also open other formats that a library reads as Arrow batches."""
 
 from collections.abc import Callable, Iterator
 
@@ -13,7 +13,7 @@ ReadFile = Callable[[str], Iterator[pa.RecordBatch]]
 
 
 class ArrowFile(Format):
-    """Files and streams of Arrow's own format."""
+    """Arrow's own format, as a file or a stream."""
 
     kind = "Feather and Arrow IPC"
     extensions = (".feather", ".arrow", ".ipc")
@@ -39,9 +39,9 @@ def _batches(file: str) -> Iterator[pa.RecordBatch]:
 
 
 def open_batches(asked: OpenRequest, read: ReadFile) -> StreamedTable:
-    """Return the batches of all files as one table; files are read one after another, again for every query.
+    """Open files as one table. For each query, the files are read again, one after another.
 
-    Its column ``filename`` serves if the users' ids are in files' names.
+    The table has a column ``filename``, in case users' ids are in the files' names.
     """
     found = asked.found
     first = next(read(found.files[0]), None)

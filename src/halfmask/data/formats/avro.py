@@ -1,4 +1,4 @@
-"""Read Avro files, some records at a time."""
+"""Read Avro files."""
 
 from collections.abc import Iterator
 from itertools import islice

@@ -1,13 +1,12 @@
-"""Read files of the Irish Electricity Customer Behaviour Trial: ``meter code value``, one blank between, no header.
+"""Read the files of the Irish smart meter trial (CER): ``meter code value``, separated by blanks, without a header.
 
-A code is a day (1 = 1 January 2009) times 100 plus a half-hour of that day's local clock (1 = 00:00-00:29).
+A code is 100 times the day (1 = 1 January 2009) plus the half-hour by the local clock (1 = 00:00-00:29).
 
-Clock changes. Days 298 and 669 (the last Sundays of October) have 50 numbered half-hours: 5 and 6 are the second
-passing of 01:00 and 01:30, and 50 is 23:30. The second passing is placed a quarter of an hour after the first, at 01:15
-and 01:45. So every reading keeps its day, its hour and its half-hour of the wall clock, and no two have one time. Day
-452 (the last Sunday of March 2010) has no half-hours 2 and 3; the others keep the times of their codes.
+When clocks go back (days 298 and 669), a day has 50 half-hours: 5 and 6 repeat 01:00 and 01:30, and 50 is 23:30. The
+repeated half-hours get the times 01:15 and 01:45, so that no two readings have the same time. When clocks go forward
+(day 452), half-hours 2 and 3 are missing.
 
-Values are not changed. The manifest says that they are kWh per half-hour, but their size fits mean kW.
+Values are not changed. The trial's manifest calls them kWh per half-hour, but their size fits mean kW.
 """
 
 import pyarrow as pa
@@ -30,7 +29,7 @@ _MINUTE = 60_000_000
 
 
 class Cer(Csv):
-    """The trial's files, whose layout and columns are fixed."""
+    """The trial's files. Their layout and columns are fixed."""
 
     kind = "files of the Irish smart meter trial"
     options = frozenset({"encoding"})
@@ -40,15 +39,15 @@ class Cer(Csv):
         return ((Layout(" ", 0, "", False, NAMES, compression(found.files[0])), found.files),), ()
 
     def rules(self, sample: pa.Table) -> list[Rule]:
-        """Return the rules of the three columns.
+        """Return how to parse the three columns.
 
-        A code that no day has is an error, and so is a meter that is not a number.
+        A code whose half-hour does not exist on its day is an error. So is a meter that is not a number.
         """
         meter, code = (quote(name) for name in NAMES[:2])
         number = f"TRY_CAST({code} AS BIGINT)"
         last = f"CASE WHEN ({number} // 100) IN {LONG_DAYS} THEN 50 ELSE 48 END"
         valid = f"coalesce({number} BETWEEN 101 AND 99950 AND {number} % 100 BETWEEN 1 AND {last}, false)"
-        # Zero for a valid code, and a failure for another: the arithmetic itself stays free of conditions.
+        # This adds zero for a valid code and fails for any other, so the arithmetic needs no conditions.
         check = f"CAST(CASE WHEN {valid} THEN '0' WHEN {code} IS NOT NULL THEN 'no code' END AS BIGINT)"
         return [
             Rule(
@@ -70,7 +69,7 @@ class Cer(Csv):
 
 
 def micros(code: str) -> str:
-    """Return an expression of a code's time: microseconds of the local wall clock, in integer arithmetic."""
+    """Return an SQL expression that converts a code to microseconds of the local wall clock, in integer arithmetic."""
     day = f"({code}) // 100"
     slot = f"({code}) % 100"
     long_day = f"({day}) IN {LONG_DAYS}"

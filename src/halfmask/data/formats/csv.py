@@ -1,4 +1,4 @@
-"""Read CSV and other text with one row per line; cells are separated by commas, semicolons, tabs, bars or blanks."""
+"""Read CSV and other text with one row per line. Cells are separated by commas, semicolons, tabs, bars or blanks."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +19,12 @@ _DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "bl
 
 @dataclass
 class Copies:
-    """The file that is read in place of each source file: the file itself, or a copy in a temporary folder; and why."""
+    """The files that are read instead of the source files: the files themselves, or converted copies in a temporary
+    folder.
+
+    ``of``     the file or copy to read, for each source file
+    ``notes``  the reasons for the copies
+    """
 
     workplace: Workplace = field(default_factory=Workplace)
     of: dict[str, str] = field(default_factory=dict)
@@ -27,9 +32,9 @@ class Copies:
     guesses: dict[str, Guess] = field(default_factory=dict)
 
     def target(self, file: str) -> Path:
-        """Return a path for a copy.
+        """Return a path for a copy of a file.
 
-        It keeps the names of the file and of its folder, because either may be a user's id.
+        The copy keeps the names of the file and its folder, because either may be a user's id.
         """
         path = Path(file).absolute()
         copy = self.workplace.path / str(len(self.of)) / path.parent.name / path.name
@@ -38,14 +43,14 @@ class Copies:
         return copy
 
     def original(self, message: str) -> str:
-        """Return a message in which copies have the names of the caller's files."""
+        """Replace the paths of copies in a message by those of the caller's files."""
         for file, copy in self.of.items():
             message = message.replace(copy, file)
         return message
 
 
 class Csv(Format):
-    """Plain text, also compressed. A file that is not UTF-8 or cannot be streamed is copied as UTF-8 first."""
+    """Plain or compressed text. A file that DuckDB cannot read directly is first copied as UTF-8."""
 
     kind = "CSV and other text"
     extensions = (".csv", ".tsv", ".txt")
@@ -61,7 +66,7 @@ class Csv(Format):
 
 
 def _in_utf8(found: SourceFiles, encoding: str | None) -> Copies:
-    """Copy as UTF-8 the files that DuckDB cannot read; leave the others where they are."""
+    """Copy the files that DuckDB cannot read as UTF-8. The other files are read in place."""
     asked = encodings.check_encoding(encoding) if encoding else None
     copies = Copies()
     for file in found.files:
@@ -88,9 +93,9 @@ def _in_utf8(found: SourceFiles, encoding: str | None) -> Copies:
 def open_text(
     asked: OpenRequest, copies: Copies, find: Callable[[SourceFiles], tuple[Layouts, tuple[str, ...]]]
 ) -> DuckDBTable:
-    """Return text files as one table, every cell as text.
+    """Open text files as one table in which every cell is text.
 
-    ``find`` returns the files by layout, and the files that are left out.
+    ``find``  returns the files grouped by layout, and the files that are left out
     """
     found = asked.found
     read = replace(found, files=tuple(copies.of.values()))
@@ -123,7 +128,7 @@ def open_text(
 
 
 def from_clause(layouts: Layouts, found: SourceFiles, files: Sequence[str]) -> str:
-    """Return the FROM clause that reads files with these layouts."""
+    """Return the SQL FROM clause that reads these files."""
     parts = [(layout, [file for file in mine if file in set(files)]) for layout, mine in layouts]
     parts = [(layout, mine) for layout, mine in parts if mine]
     hive = bool(found.partitions)
@@ -134,7 +139,7 @@ def from_clause(layouts: Layouts, found: SourceFiles, files: Sequence[str]) -> s
 
 
 def _cells(layout: Layout) -> str:
-    """Return the list of columns for SELECT. A line with only one cell is a footer, so its cell becomes null."""
+    """Return the columns for SELECT. If files have a footer, a row with only its first cell filled becomes null."""
     if not layout.footer:
         return "*"
     first, *others = map(quote, layout.names)

@@ -1,8 +1,8 @@
-"""Read telegrams of a meter's P1 port (DSMR 4 and later), as loggers of Dutch and Belgian homes write them.
+"""Read telegrams from a smart meter's P1 port (DSMR 4 and later), as loggers in Dutch and Belgian homes write them.
 
-A telegram begins with a line ``/...``, has one number per line, named by its OBIS code, and ends with ``!``. The meter
-counts energy by tariff, which is added up: 1.8.* is taken from the grid, 2.8.* fed into it. Gas, heat and water are
-counted by devices of their own, each with the time of its last state.
+A telegram begins with a line ``/...`` and ends with ``!``. Each line holds one number, named by its OBIS code. Energy
+is counted per tariff, and the tariffs are added up: 1.8.* is taken from the grid, 2.8.* fed into it. Gas, heat and
+water have meters of their own, each with the time of its last state.
 """
 
 import re
@@ -30,7 +30,7 @@ _CHANNELS = {"1.8": "taken", "2.8": "fed in"}
 
 
 class Dsmr(Format):
-    """Files of telegrams, one after another."""
+    """Files of consecutive telegrams."""
 
     kind = "telegrams of a meter's P1 port"
     extensions = (".dsmr", ".p1", ".telegram")
@@ -43,7 +43,7 @@ class Dsmr(Format):
 
 
 def _rows(file: str) -> Iterator[Row]:
-    """Yield the states of all telegrams. A channel that has never counted anything is left out."""
+    """Yield the meter states of all telegrams. A channel whose states are all zero is left out."""
     counting = {row[:2] for row in _all_states(file) if row[3]}
     last: dict[Row, object] = {}
     for row in _all_states(file):
@@ -66,7 +66,7 @@ def _all_states(file: str) -> Iterator[Row]:
 
 
 def _telegrams(file: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield whole telegrams with the numbers of their first lines; one that is cut short by the next is left out."""
+    """Yield complete telegrams, each with the number of its first line. Truncated telegrams are skipped."""
     lines: list[str] | None = None
     begins = 0
     with opened(file) as stream, TextIOWrapper(stream, encoding="latin-1") as lines_of_file:
@@ -110,12 +110,12 @@ def _state(cell: str) -> tuple[float, str]:
 
 
 def _time(cell: str) -> str:
-    """Return a time with its offset; W and S are winter and summer time."""
+    """Return a telegram's time in ISO form. Its last letter is W for winter time or S for summer time."""
     return datetime.strptime(cell[:12], "%y%m%d%H%M%S").isoformat() + _OFFSETS[cell[12:]]
 
 
 def _name(codes: dict[tuple[str, str], dict[str, list[str]]], device: str) -> str:
-    """Return the equipment's number, which telegrams hold as hexadecimal text; the device's place if it has none."""
+    """Return the meter's equipment number, which telegrams write in hexadecimal. If it has none, return ``device``."""
     cells = codes.get((device, "96.1"), {})
     (text,) = cells.get("1") or cells.get("0") or [""]
     try:

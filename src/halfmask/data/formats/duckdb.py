@@ -1,6 +1,6 @@
-"""Read DuckDB's files, attached for reading only.
+"""Read DuckDB files, attached as read-only.
 
-The address ``:memory:`` is a database without a file, for queries over other files.
+The address ``:memory:`` is a database without a file. It lets a query read other files.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _TABLES = """SELECT schema_name, table_name FROM duckdb_tables() WHERE database_
 
 
 class DuckDBFile(Tables):
-    """A database file of DuckDB, of which one table or view is read, or the result of a query."""
+    """A DuckDB file. One table or view is read, or the result of a query."""
 
     kind = "DuckDB"
     extensions = (".duckdb", ".ddb")

@@ -1,10 +1,10 @@
-"""Read Green Button files: Atom feeds of the Energy Services Provider Interface (NAESB REQ.21), as XML.
+"""Read Green Button files: XML feeds of the Energy Services Provider Interface (NAESB REQ.21).
 
-A feed has one entry per meter (UsagePoint), series (MeterReading), kind of series (ReadingType), block of readings
-(IntervalBlock) and clock (LocalTimeParameters). Links name the parts that belong together. A reading is its value times
-ten to the power of its kind's multiplier, at a second since 1970; the clock's offsets say what the wall clock showed.
-
-Documents with a DOCTYPE are refused, so no entity is ever expanded. Depth and text of elements are bounded.
+A feed has entries for meters (UsagePoint), series (MeterReading), kinds of series (ReadingType), blocks of readings
+(IntervalBlock) and clocks (LocalTimeParameters), connected by links. A reading is its value times ten to the power of
+the multiplier of its kind. Its time is in seconds since 1970, and the clock's offsets convert it to local time.
+For safety, documents with a DOCTYPE are refused, so that entities are not expanded. The depth of elements and the
+length of their texts are limited.
 """
 
 from collections.abc import Callable, Iterator
@@ -37,12 +37,12 @@ _COMMODITIES = {"1": "electricity", "2": "electricity", "7": "gas", "9": "water"
 _CLOCK = ("tzOffset", "dstOffset", "dstStartRule", "dstEndRule")
 _FLOWS = {"1": "taken", "4": "net", "19": "fed in", "20": "total"}
 _KEPT = frozenset(("flowDirection", "commodity", "intervalLength", "powerOfTenMultiplier", "uom", *_CLOCK))
-"""Elements of a kind of series and of a clock that are used."""
+"""The elements of ReadingType and LocalTimeParameters that are used."""
 Properties = dict[str, str]
 
 
 class GreenButton(Format):
-    """XML feeds. Other XML is refused."""
+    """Green Button feeds; any other XML is refused."""
 
     kind = "Green Button (ESPI)"
     extensions = (".xml",)
@@ -59,7 +59,7 @@ class GreenButton(Format):
 
 @dataclass
 class _Entry:
-    """One entry of a feed: its links by relation, its properties, and its readings as seconds and values."""
+    """One entry of a feed: its links by relation, its properties, and its readings as pairs of second and value."""
 
     links: dict[str, list[str]] = field(default_factory=dict)
     kind: str = ""
@@ -68,7 +68,7 @@ class _Entry:
 
     @property
     def name(self) -> str:
-        """Return its own address."""
+        """Return the entry's own address."""
         return (self.links.get("self") or [""])[0].rstrip("/")
 
     def related(self) -> set[str]:
@@ -76,7 +76,7 @@ class _Entry:
 
 
 class _Entries:
-    """Receives the events of a parser, and collects the entries of a feed."""
+    """Collects the entries of a feed from the events of an XML parser."""
 
     def __init__(self) -> None:
         self.entries: list[_Entry] = []
@@ -143,7 +143,7 @@ def _rows(file: str) -> Iterator[Row]:
 
 
 class _Feed:
-    """The entries of a feed, and which of them belong together."""
+    """The entries of a feed, indexed by kind and address."""
 
     def __init__(self, file: str, entries: list[_Entry]) -> None:
         self.file, self._entries = file, entries
@@ -156,7 +156,7 @@ class _Feed:
         return [each for each in self._entries if each.kind == kind]
 
     def readings(self, block: _Entry) -> Iterator[Row]:
-        """Yield the rows of a block."""
+        """Yield the rows of an IntervalBlock."""
         series = block.name.partition("/IntervalBlock")[0]
         kind = self._only(self._types, self._series.get(series), "ReadingType").properties
         point = series.partition("/MeterReading")[0]
@@ -168,7 +168,7 @@ class _Feed:
             yield meter, channel, clock(second), value * 10.0**power if power >= 0 else value / 10.0**-power, unit
 
     def _only(self, known: dict[str, _Entry], owner: _Entry | None, kind: str) -> _Entry:
-        """Return the entry that another links to, or else the only one of its kind."""
+        """Return the one entry in ``known`` to which ``owner`` links. Without such a link, return the only entry."""
         linked = [known[name] for name in (owner.related() if owner else ()) if name in known]
         if len(linked) != 1 and len(known) != 1:
             raise SourceError(
@@ -195,7 +195,7 @@ def _meter(point: str) -> str:
 
 
 def _channel(kind: Properties) -> str:
-    """Return what a series counts, in words: electricity taken every 900 s."""
+    """Describe a series in words, such as "electricity taken every 900 s"."""
     words = [_COMMODITIES.get(kind.get("commodity", ""), ""), _FLOWS.get(kind.get("flowDirection", ""), "")]
     if (length := kind.get("intervalLength", "0")) != "0":
         words.append(f"every {length} s")
@@ -203,7 +203,7 @@ def _channel(kind: Properties) -> str:
 
 
 def _clock_of(properties: Properties) -> Callable[[int], str]:
-    """Return the function that writes an instant as the wall clock showed it, with its offset; UTC without a clock."""
+    """Return a function that converts seconds since 1970 to local time with its offset (UTC if no clock is known)."""
     if "tzOffset" not in properties:
         return lambda second: datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     offset, more = int(properties["tzOffset"]), int(properties.get("dstOffset") or 0)
@@ -227,10 +227,16 @@ def _clock_of(properties: Properties) -> Callable[[int], str]:
 
 
 def _moment(rule: int, year: int) -> int:
-    """Return the second, by the wall clock, at which a rule of ESPI changes the clock in a year.
+    """Return when an ESPI rule changes the clock in a year, in seconds of the wall clock.
 
-    Bits from the lowest: 12 of seconds, 5 of hours, 3 of the weekday (Monday is 1), 5 of the day of the month, 3 of
-    which weekday (0: the date itself, 1: on or after it, 2 to 6: the first to fifth, 7: the last), 4 of the month.
+    The rule is a bit field. From the lowest bit:
+    12 bits  seconds
+    5 bits   hours
+    3 bits   day of the week (1 = Monday)
+    5 bits   day of the month
+    3 bits   which day (0: the date itself, 1: the weekday on or after it, 2 to 6: first to fifth weekday, 7: last
+    weekday)
+    4 bits   month
     """
     seconds, hours, weekday = rule & 0xFFF, rule >> 12 & 0x1F, rule >> 17 & 0x7
     day, which, month = rule >> 20 & 0x1F, rule >> 25 & 0x7, rule >> 28 & 0xF

@@ -1,4 +1,4 @@
-"""Read JSON: lines, or one array, of objects or lists. They may be nested, if each level contains only one list."""
+"""Read JSON: lines or one array of objects or lists. They may be nested if each level contains only one list."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,19 +11,19 @@ from halfmask.data.sql import file_list, literal, quote
 from halfmask.data.times import counts_from_1970
 
 From = Callable[[Sequence[str]], str]
-"""The FROM clause of some files."""
+"""Returns the FROM clause for files."""
 ROW = "json"
-"""The name of a column of objects or lists that are rows; DuckDB gives it to those of the outermost list."""
+"""The name of a column whose objects or lists are rows. DuckDB uses it for the outermost list."""
 ENVELOPE = frozenset(("id", "type", "success"))
-"""Fields around an answer of a web socket."""
+"""Fields that wrap the answer of a web socket."""
 ENTITY = "entity"
-"""The name of a column with the names of lists that were fields of one object."""
+"""The name of a column for the names of several lists in one object."""
 PAGE = frozenset(("count", "next", "previous", "page", "pages", "per_page", "total", "limit", "offset", "statement_id"))
-"""Fields of a page of a web interface that describe the page, not its readings."""
+"""Fields of a paginated web answer that describe the page, not the readings."""
 
 
 class Json(Format):
-    """JSON that DuckDB reads. DuckDB does not convert texts to times here, because `date_formats` does that."""
+    """JSON that DuckDB reads. DuckDB leaves times as text, because `date_formats` parses them."""
 
     kind = "JSON"
     extensions = (".json", ".jsonl", ".ndjson")
@@ -58,10 +58,10 @@ def _within(selected: str, table: From) -> From:
 
 
 def _inner(raw: DuckDBTable) -> tuple[str, str] | None:
-    """Return the columns to select to unpack one more object or list, with a note; None if everything is unpacked.
+    """Return the columns to select to unpack one more level, and a note; None if everything is unpacked.
 
-    An object gives its fields. A list of objects or of lists, if it is the only one, gives one row per element; other
-    fields, such as a meter's name, are repeated in each of these rows.
+    An object becomes one column per field. A list of objects or lists becomes one row per element; the other fields are
+    repeated in each row.
     """
     fields = [field for field in raw.sample.schema if field.name != "filename"]
     objects = [field.name for field in fields if pa.types.is_struct(field.type)]
@@ -75,7 +75,7 @@ def _inner(raw: DuckDBTable) -> tuple[str, str] | None:
             return f"unnest({one})", ""
         return f"* EXCLUDE ({one}), unnest({one})" if len(fields) > 1 else f"unnest({one})", ""
     if (len(lists) > 1 or (lists and "." in lists[0].name)) and len({_names(f.type.value_type) for f in lists}) == 1:
-        # Lists that are named by what they are of, such as sensor.energy: each becomes an entity with its rows.
+        # Each list is named after an entity, such as sensor.energy: the name becomes a column.
         of = ", ".join(f"{{'{ENTITY}': {literal(f.name)}, '{ROW}': {quote(f.name)}}}" for f in lists)
         rest = "".join(f"{quote(field.name)}, " for field in fields if field not in lists)
         return f"{rest}unnest([{of}]) AS {ROW}", ""
@@ -86,7 +86,7 @@ def _inner(raw: DuckDBTable) -> tuple[str, str] | None:
         return f"{rest}unnest({_filled(lists[0])}) AS {ROW}", f"readings are in the list {lists[0].name}"
     if not lists and len(rows) == 1 and (names := _cell_names(raw.sample.column(rows[0].name))):
         column = quote(rows[0].name)
-        # Cells of several types come as they stand in the file, with the quotes around texts.
+        # DuckDB returns cells of mixed types as in the file, with quotes around texts.
         cell = "{}[{}]" if _is_number(rows[0].type.value_type) else "trim(CAST({}[{}] AS VARCHAR), '\"')"
         each = [f"{cell.format(column, i + 1)} AS {quote(name)}" for i, name in enumerate(names)]
         rest = f"* EXCLUDE ({column}), " if len(fields) > 1 else ""
@@ -95,7 +95,9 @@ def _inner(raw: DuckDBTable) -> tuple[str, str] | None:
 
 
 def _filled(rows: pa.Field) -> str:
-    """Return the list; states of one entity whose name and unit only the first state has get them too."""
+    """Return an expression of the list of rows. Missing names and attributes of an entity are copied from its first
+    row.
+    """
     column, fields = quote(rows.name), _names(rows.type.value_type)
     if not {"entity_id", "state"} <= set(fields):
         return column
@@ -108,15 +110,12 @@ def _filled(rows: pa.Field) -> str:
 
 
 def _names(row: pa.DataType) -> tuple[str, ...]:
-    """Return the names of the fields of objects; the type in words of anything else."""
+    """Return the names of an object's fields; for any other type, the type's name."""
     return tuple(field.name for field in row) if pa.types.is_struct(row) else (str(row),)
 
 
 def _cell_names(column: pa.ChunkedArray) -> list[str]:
-    """Return names for the cells of lists that are rows, such as [time, value].
-
-    An empty list if their lengths differ.
-    """
+    """Return names for the cells of lists that are rows, such as [time, value]; an empty list if the lengths differ."""
     rows = [cells for cells in column.to_pylist() if cells is not None]
     width = len(rows[0]) if rows else 0
     if any(len(cells) != width for cells in rows):

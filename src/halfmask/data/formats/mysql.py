@@ -1,4 +1,4 @@
-"""Read MySQL and MariaDB servers: ``mysql://user:password@host:port/database``."""
+"""Read from MySQL and MariaDB servers: ``mysql://user:password@host:port/database``."""
 
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -7,7 +7,7 @@ from halfmask.data.formats._databases import RowDatabase
 
 
 class MySqlServer(RowDatabase):
-    """A MySQL or MariaDB server, of which one table is read, or the result of a query."""
+    """A MySQL or MariaDB server. One table is read, or the result of a query."""
 
     kind = "MySQL and MariaDB"
     addresses = ("mysql://", "mariadb://")
@@ -20,7 +20,7 @@ class MySqlServer(RowDatabase):
         return pymysql
 
     def connect(self, source: str) -> Any:
-        """Connect in UTC; rows stay on the server until they are fetched."""
+        """Connect with the session's time zone set to UTC and a cursor that fetches rows from the server as needed."""
         driver, parts = self.driver(), urlsplit(source)
         return driver.connect(
             host=parts.hostname or "127.0.0.1",

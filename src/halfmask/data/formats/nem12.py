@@ -1,8 +1,8 @@
-"""Read NEM12, in which Australian meters' data are exchanged: a record of a channel, then one per day of its readings.
+"""Read NEM12 files, the format in which Australian meter data are exchanged.
 
-``100`` begins a file, ``200`` a channel (meter, channel, unit, minutes per interval), ``300`` holds a day of it,
-``400`` says how some intervals of that day were obtained, and ``900`` ends the file. Times are those of the market,
-UTC+10 all year. An interval of quality N has no reading.
+Each line is a record. ``100`` begins a file and ``900`` ends it. ``200`` begins a channel: meter, channel, unit and
+minutes per interval. ``300`` holds one day of readings, and ``400`` the quality of some of that day's intervals. Times
+are market time, UTC+10 all year. An interval of quality N has no reading.
 """
 
 import csv
@@ -33,7 +33,7 @@ _DAY = 24 * 60
 
 
 class Nem12(Format):
-    """Files of records 100 to 900. They end in .csv, so their first bytes show the format."""
+    """NEM12 files. Their names end in .csv, so the first bytes identify the format."""
 
     kind = "NEM12"
     extensions = (".nem12",)
@@ -88,7 +88,7 @@ def _minutes(text: str) -> int:
 
 
 def _day(meter: str, channel: str, unit: str, minutes: int, record: Sequence[str]) -> list[Row]:
-    """Return the readings of a day; of quality N they are missing."""
+    """Return the readings of a day; a day of quality N has only missing values."""
     count = _DAY // minutes
     begins = datetime.strptime(record[1], "%Y%m%d")
     values = [float(cell) if cell.strip() else None for cell in record[2 : 2 + count]]
@@ -101,7 +101,7 @@ def _day(meter: str, channel: str, unit: str, minutes: int, record: Sequence[str
 
 
 def _leave_out(day: list[Row], first: int, last: int, quality: str) -> None:
-    """Remove the values of intervals, counted from 1, if their quality is N."""
+    """Mark intervals ``first`` to ``last`` (counted from 1) as missing if their quality is N."""
     if not 1 <= first <= last <= len(day):
         raise ValueError(f"intervals {first} to {last} of {len(day)}")
     if quality.startswith("N"):

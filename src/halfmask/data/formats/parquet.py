@@ -1,6 +1,6 @@
-"""Read Parquet files. Footers are read first, so that a damaged or differing file is named before any query runs.
+"""Read Parquet files. All footers are read first, so damaged or differing files are named before a query runs.
 
-Arrow then reads plain columns, a group of rows per thread, which costs less than a query that streams them.
+Arrow reads plain columns, one group of rows per thread, because it is faster than a query.
 """
 
 from collections.abc import Generator, Sequence
@@ -19,9 +19,9 @@ from halfmask.data.sql import file_list
 from halfmask.errors import SourceError
 
 GROUP_ROWS = 1 << 20
-"""A group of more rows, which would have to be held whole, is left to the query."""
+"""Larger groups of rows are read by a query, because Arrow would hold a whole group in memory."""
 _ORDER = "file_index * 1099511627776 + file_row_number"
-"""Grows along the files without a count over all rows; a file may hold 2^40 rows."""
+"""Grows from row to row without counting all rows. A file may hold up to 2^40 rows."""
 
 
 class Parquet(Format):
@@ -46,9 +46,11 @@ class Parquet(Format):
 
 @dataclass(frozen=True)
 class Footers:
-    """What the files' footers show: the columns of the first file, and the number of rows of the largest group.
+    """A summary of the files' footers.
 
-    ``differ``: whether the files' types differ so much that they must be reconciled.
+    ``schema``   the columns of the first file
+    ``largest``  the number of rows in the largest group
+    ``differ``   whether the files' schemas differ and must be reconciled
     """
 
     schema: pa.Schema
@@ -57,11 +59,7 @@ class Footers:
 
 
 def check(found: SourceFiles) -> Footers:
-    """Read every footer. Raise an error for a file that is damaged or does not fit the others.
-
-    DuckDB casts later files to the types of the first, so after a first file of whole numbers it would round the
-    others.
-    """
+    """Read every footer. Raise an error if a file is damaged or has other columns than the first."""
     footers = {file: _footer(file) for file in found.files}
     schemas = {file: footer.schema.to_arrow_schema() for file, footer in footers.items()}
     first = schemas[found.files[0]]
@@ -89,10 +87,10 @@ def _footer(file: str) -> pq.FileMetaData:
 def by_groups(
     files: Sequence[str], footers: Footers, threads: int | None, names: Sequence[str], cells: Sequence[ArrowCells]
 ) -> Quick | None:
-    """Return the function that reads the columns by Arrow, group after group; None if a query must read them.
+    """Return the function that reads the columns with Arrow, group by group; None if a query must read them.
 
-    A query must read columns whose types differ from ``cells``, and texts, because Arrow takes longer for them. It must
-    also read tables in which two columns' names differ only in case, because the query renames such columns.
+    A query must read texts (Arrow is slower), columns whose types differ from ``cells``, and tables in which names
+    differ only in case (the query renames them).
     """
     if len({name.lower() for name in footers.schema.names}) < len(footers.schema.names):
         return None

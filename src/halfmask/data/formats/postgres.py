@@ -1,4 +1,4 @@
-"""Read PostgreSQL servers through ADBC, which returns Arrow batches.
+"""Read from PostgreSQL servers through ADBC, which returns Arrow batches.
 
 An address is ``postgresql://user:password@host:port/database``.
 """
@@ -20,7 +20,7 @@ _TABLES = """SELECT table_schema, table_name FROM information_schema.tables
 
 
 class Postgres(Tables):
-    """A PostgreSQL server, of which one table or view is read, or the result of a query."""
+    """A PostgreSQL server. One table or view is read, or the result of a query."""
 
     kind = "PostgreSQL"
     addresses = ("postgresql://", "postgres://")
@@ -65,7 +65,7 @@ class Postgres(Tables):
 
 
 def _column(field: pa.Field) -> str:
-    """Return a column for the query: decimals as doubles, and types that Arrow does not have as text."""
+    """Return a column for SELECT: decimals are cast to doubles, and types that Arrow lacks to text."""
     name, t = quote(field.name), field.type
     if getattr(t, "type_name", "") == "numeric":
         return f"{name}::double precision AS {name}"

@@ -1,4 +1,4 @@
-"""Read Excel and OpenDocument sheets: each is written as text, in which header, units and footer are found as usual."""
+"""Read Excel and OpenDocument workbooks. A sheet is converted to CSV, and then read like any text file."""
 
 import csv
 import zipfile
@@ -15,7 +15,7 @@ from halfmask.errors import OptionError, SourceError
 
 
 class Sheet(Format):
-    """Workbooks, of which one sheet is read."""
+    """Workbooks; one sheet is read."""
 
     kind = "Excel and OpenDocument"
     extensions = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
@@ -25,7 +25,7 @@ class Sheet(Format):
         return head.startswith(b"\xd0\xcf\x11\xe0") or (head.startswith(b"PK\x03\x04") and self._is_workbook(file))
 
     def _is_workbook(self, file: str) -> bool:
-        """Return whether a zip file is a workbook; if the file is damaged, its name decides."""
+        """Return whether a zip file is a workbook. If the file is damaged, its name decides."""
         try:
             with zipfile.ZipFile(file) as archive:
                 names = archive.namelist()
@@ -41,7 +41,7 @@ class Sheet(Format):
 
 
 def copy_as_csv(file: str, sheet: str | None, target: Path) -> tuple[str, ...]:
-    """Write one sheet as CSV. Return notes, which name the sheet if it was chosen among several."""
+    """Write one sheet of a workbook as CSV. Return a note that names the sheet if there are several."""
     from python_calamine import CalamineError, CalamineWorkbook
 
     try:
@@ -59,7 +59,7 @@ def copy_as_csv(file: str, sheet: str | None, target: Path) -> tuple[str, ...]:
 
 
 def _pick(file: str, names: Sequence[str], asked: str | None, book: Any) -> tuple[str, tuple[str, ...]]:
-    """Return the sheet that the caller named, or the only one that is not empty, with notes."""
+    """Return the sheet that the caller named, or the only one that is not empty; and notes."""
     listed = ", ".join(map(repr, names))
     if asked is not None:
         if asked not in names:
@@ -73,13 +73,13 @@ def _pick(file: str, names: Sequence[str], asked: str | None, book: Any) -> tupl
 
 
 def _trimmed(row: Sequence[Any]) -> Iterable[Any]:
-    """Return only the first cell of a row in which no other is filled (a title or footer); else the row unchanged."""
+    """If only the first cell of a row is filled (a title or footer), return that cell alone; else the row unchanged."""
     filled = [i for i, cell in enumerate(row) if cell not in ("", None)]
     return row[:1] if filled == [0] and len(row) > 1 else row
 
 
 def _text(cell: Any) -> str:
-    """Return a cell as text: ISO times, numbers with a point and all their digits, and midnight as the date alone."""
+    """Return a cell as text: times in ISO form, numbers with a decimal point, and midnight as the date alone."""
     if isinstance(cell, datetime):
         return cell.date().isoformat() if cell.time() == time() else cell.isoformat(" ")
     if isinstance(cell, date | time):

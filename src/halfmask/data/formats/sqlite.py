@@ -11,7 +11,7 @@ _FRACTIONS = ("REAL", "FLOA", "DOUB", "NUMERIC", "DECIMAL")
 
 
 class SqliteFile(RowDatabase):
-    """A SQLite file, of which one table or view is read, or the result of a query."""
+    """A SQLite file. One table or view is read, or the result of a query."""
 
     kind = "SQLite"
     extensions = (".sqlite", ".sqlite3", ".db")
@@ -24,7 +24,7 @@ class SqliteFile(RowDatabase):
         return sqlite3
 
     def connect(self, source: str) -> sqlite3.Connection:
-        """Connect for reading only; several threads of DuckDB may use the connection, one at a time."""
+        """Open the file as read-only. DuckDB's threads may share the connection, one at a time."""
         return sqlite3.connect(f"{Path(source).absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
 
     def fractions(self, source: str, origin: str) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Read zip and tar archives. Their files are unpacked into a temporary folder, and read like any others."""
+"""Read zip and tar archives by unpacking them into a temporary folder."""
 
 import os
 import tarfile
@@ -12,11 +12,11 @@ from halfmask.errors import SourceError
 
 
 class Zip(Format):
-    """Archives that hold files of one other format; the options are passed to that format."""
+    """Archives whose files have one other format. That format receives the options."""
 
     kind = "zip and tar"
     extensions = (".zip", ".tar", ".tgz")
-    magic = b"PK\x03\x04"  # a workbook is a zip too: the format `sheet` is asked before this one
+    magic = b"PK\x03\x04"  # workbooks are zip files too, but the format `sheet` is tried first
     options = frozenset({"table", "sql", "sheet", "encoding", "skip"})
 
     def open(self, asked: OpenRequest) -> DuckDBTable:
@@ -28,7 +28,7 @@ class Zip(Format):
             raise SourceError(
                 f"{found.source}: archives within an archive; unpack it, and give the folder", kind="archive"
             )
-        # A file that was packed alone counts as named by the caller.
+        # If the archive holds a single file, it counts as named by the caller.
         inside = replace(inside, source=found.source, named=len(inside.files) == 1, workplace=workplace)
         raw = form.table(replace(asked, found=inside))
         names = {file: os.path.relpath(raw.originals.get(file, file), workplace.path) for file in raw.files}

@@ -1,1 +1,1 @@
-"""The built-in mechanisms, one file each, with all facts about its law. Every file of this folder is loaded."""
+"""The built-in mechanisms, one file each. Every file of this folder is loaded."""

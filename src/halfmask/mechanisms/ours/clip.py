@@ -8,7 +8,7 @@ from halfmask.mechanisms.mechanism import Mechanism, Parameters
 
 
 class Clip(Mechanism):
-    """Values clipped to ``lo`` and ``hi``. In ``clip:lo,hi/inner`` the inner setting then masks the result."""
+    """Clip values to ``lo`` and ``hi``. In ``clip:lo,hi/inner``, the inner setting then masks the result."""
 
     name = "clip"
     kind = "direct"

@@ -11,17 +11,17 @@ from halfmask.mechanisms.scaled_noise import ScaledNoise
 from halfmask_device.laws.gaussian import MECHANISM
 
 WIDEST = 12.0
-"""Deviations beyond which a normal law has a mass of 4e-33."""
+"""Standard deviations beyond which a normal distribution has a mass of 4e-33."""
 CELLS = 2**13
-"""Most cells of the privacy loss; on a finer lattice neighbouring points share a cell."""
+"""Largest number of cells of the privacy loss. On a finer lattice, neighbouring points share a cell."""
 SUMMED = 2**15
-"""Steps per deviation up to which a discrete normal law is summed; for finer lattices, its masses come
-from the integral.
+"""Largest number of lattice steps per standard deviation for which probabilities are summed. On finer lattices they are
+integrals of the continuous distribution.
 """
 
 
 class Gaussian(ScaledNoise):
-    """P(|psi| <= y) = erf(y / (sigma sqrt 2)); the sum of n draws is normal with variance n sigma^2."""
+    """Normal noise: P(|psi| <= y) = erf(y / (sigma sqrt 2)). The sum of n draws is normal with variance n sigma^2."""
 
     form = MECHANISM
     unit_moments = (math.sqrt(2 / math.pi), 1.0, 2 * math.sqrt(2 / math.pi), 3.0)
@@ -60,17 +60,17 @@ class Gaussian(ScaledNoise):
             return np.asarray(ndtr(-np.divide(y, parameters[0]))) if parameters[0] else np.zeros(np.shape(y))
 
     def loss_cells(self, parameters: Parameters, change: float) -> LossCells:
-        """Losses are d (d/2 - x) in deviations, for readings d deviations apart."""
+        """Return cells of the loss d (d/2 - x), for readings d standard deviations apart."""
         apart = min(change / parameters[0], FURTHEST)
         edges = np.linspace(-WIDEST, WIDEST, CELLS)
         high, low = (apart * (apart / 2 - x) for x in (edges[:-1], edges[1:]))
         return LossCells.of(*_normal(edges, apart), low, high)
 
     def lattice_loss_cells(self, parameters: Parameters, step: float, steps: int) -> LossCells:
-        """Losses are (d^2 - 2 k d)/(2 s^2) for readings d steps apart, with s = sigma/step.
+        """Return cells of the loss (d^2 - 2 k d)/(2 s^2), with d = ``steps`` and s = sigma/step.
 
-        For more than `SUMMED` steps per deviation, the masses are those of the rounded law, which have a relative error
-        below 1/(24 s^2), 4e-11.
+        For s above `SUMMED`, probabilities are those of the rounded normal, with a relative error below 1/(24 s^2) =
+        4e-11.
         """
         scale = max(parameters[0] / step, 1 / FURTHEST)
         last = math.ceil(WIDEST * scale)
@@ -92,16 +92,16 @@ class Gaussian(ScaledNoise):
         return LossCells.of(p, mean, low, high)
 
     def pmf(self, parameters: Parameters, step: float, k: FloatArray | IntArray) -> FloatArray:
-        """exp(-k^2/(2 s^2)) / Z with s = sigma/step."""
+        """Return P(K = k) = exp(-k^2/(2 s^2)) / Z, with s = sigma/step and Z the sum over all k."""
         s = parameters[0] / step
         if not s:
             return np.where(k == 0, 1.0, 0.0)
         return np.asarray(np.exp(-((k / s) ** 2) / 2) / _sum_of_weights(s)[0])
 
     def lattice_tail(self, parameters: Parameters, step: float, k: FloatArray | IntArray) -> FloatArray:
-        """P(K >= k), summed from k on; for sigma above 50 steps, the integral from k - 1/2.
+        """Return P(K >= k), as a sum; if sigma is above 50 steps, as the integral from k - 1/2.
 
-        The integral has a relative error of 1e-4 in the far tail, and a smaller one elsewhere.
+        The integral's relative error is at most 1e-4, in the far tail.
         """
         from scipy.special import ndtr
 
@@ -122,7 +122,7 @@ class Gaussian(ScaledNoise):
 def _sum_of_weights(s: float) -> tuple[float, float]:
     """Return Z, the sum over k of exp(-k^2/(2 s^2)), and the variance of k.
 
-    For s >= 1 it uses Poisson's formula, Z = s sqrt(2 pi) (1 + 2 exp(-2 pi^2 s^2) + ...), whose next term is below
+    For s >= 1 it uses Poisson's formula Z = s sqrt(2 pi) (1 + 2 exp(-2 pi^2 s^2) + ...), whose next term is below
     1e-34, and variance = s^3 Z'/Z.
     """
     if s >= 1:
@@ -135,15 +135,18 @@ def _sum_of_weights(s: float) -> tuple[float, float]:
 
 
 def _normal(edges: FloatArray, apart: float) -> tuple[FloatArray, FloatArray]:
-    """Return the masses of P between the edges, in deviations, and log p/q, with Q shifted by ``apart``."""
+    """Return the probability of each cell and its mean loss log p/q. In q the reading is shifted by ``apart``.
+
+    All lengths are in standard deviations.
+    """
     p, q = normal_masses(edges), normal_masses(edges - apart)
     with np.errstate(divide="ignore", invalid="ignore"):
         return p, np.log(p) - np.log(q)
 
 
 def normal_masses(edges: FloatArray) -> FloatArray:
-    """Return the masses of the standard normal law between rising edges, each computed from the nearer
-    tail for accuracy.
+    """Return the standard normal probabilities between increasing edges, each computed from the nearer tail for
+    accuracy.
     """
     tail = np.array([math.erfc(abs(x) / math.sqrt(2)) / 2 for x in edges.tolist()])
     crossing = (edges[:-1] < 0) & (edges[1:] >= 0)
@@ -151,6 +154,6 @@ def normal_masses(edges: FloatArray) -> FloatArray:
 
 
 class RelativeGaussian(RelativeNoise, Gaussian):
-    """m = s (1 + psi) with normal psi."""
+    """Relative normal noise: m = s (1 + psi)."""
 
     name = "relative-gaussian"

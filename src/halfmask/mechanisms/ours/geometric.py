@@ -1,4 +1,4 @@
-"""Geometric noise: discrete Laplace noise on a lattice that the setting defines."""
+"""Geometric noise: discrete Laplace noise on the lattice of the setting."""
 
 import math
 
@@ -13,14 +13,14 @@ from halfmask.mechanisms.privacy_loss import LossCells
 from halfmask_device.laws.geometric import MECHANISM
 
 EXACT = 1e15  # number of steps from which one more step is below the rounding of the noise itself
-POINTS = 2**18  # most lattice points that `corners` lists on each side of 0
+POINTS = 2**18  # largest number of lattice points that `corners` lists on each side of 0
 
 
 class Geometric(Noise):
-    """Discrete Laplace on a lattice: psi = step K, P(K = k) = (1 - a)/(1 + a) a^|k|, a = exp(-step/b).
+    """Discrete Laplace noise: psi = step K with P(K = k) = (1 - a)/(1 + a) a^|k| and a = exp(-step/b).
 
-    K is the difference of two geometric numbers, so the sum of n draws is the difference of two negative binomials.
-    b = 0 means no noise. As step/b tends to 0 the law tends to laplace:b.
+    K is the difference of two geometric numbers, so a sum of n draws is the difference of two negative binomials. b = 0
+    means no noise. As step/b tends to 0, the distribution tends to that of laplace:b.
     """
 
     form = MECHANISM
@@ -28,9 +28,9 @@ class Geometric(Noise):
     falling = True
 
     def cdf(self, parameters: FloatArray, y: FloatArray) -> FloatArray:
-        """P(|K| <= m) = 1 - 2 a^(m+1) / (1 + a) with m = floor(y/step).
+        """Return P(|K| <= m) = 1 - 2 a^(m+1) / (1 + a), with m = floor(y/step) and a = exp(-step/b).
 
-        A y less than a relative 1e-12 below a lattice point counts as that point.
+        A y below a lattice point by less than a relative 1e-12 counts as that point.
         """
         rate = _rate(parameters)[:, None]
         steps = in_scales(y, parameters[:, 1:2])
@@ -40,7 +40,7 @@ class Geometric(Noise):
         return np.where(np.asarray(y) < 0, 0.0, 1 - 2 * beyond / (1 + np.exp(-rate)))
 
     def moments(self, parameters: FloatArray) -> FloatArray:
-        """E|K|^k = 2/(1 + a) E G^k, with G geometric, P(G >= k) = a^k."""
+        """Return step^k E|K|^k = step^k 2/(1 + a) E G^k, with G geometric, P(G >= k) = a^k and a = exp(-step/b)."""
         b, step = parameters.T
         rate = _rate(parameters)
         with np.errstate(over="ignore"):
@@ -50,7 +50,9 @@ class Geometric(Noise):
         return np.where(parameters[:, 0] > 0, np.inf, 0.0)
 
     def sample(self, parameters: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
-        """Return draws of step K: |K| is 0 with probability (1 - a)/(1 + a), else 1 + G."""
+        """Return draws of step K. |K| is 0 with probability (1 - a)/(1 + a), a = exp(-step/b), and else 1 + a geometric
+        number.
+        """
         b, step = map(float, parameters)
         rate = float(_rate(parameters[None])[0])
         moved = rng.random(size) < 2 * np.exp(-rate) / (1 + np.exp(-rate))
@@ -61,7 +63,7 @@ class Geometric(Noise):
         return np.where(moved, psi, 0.0) * signs(size, rng)
 
     def sample_sum(self, parameters: FloatArray, n: IntArray, rng: np.random.Generator) -> FloatArray:
-        """Return a difference of two negative binomials, each drawn as a Poisson number with a gamma mean."""
+        """Return differences of two negative binomials, each drawn as a Poisson number with a gamma mean."""
         return self._negative_binomial(parameters, n, rng) - self._negative_binomial(parameters, n, rng)
 
     @staticmethod
@@ -73,7 +75,7 @@ class Geometric(Noise):
             return np.where(steps < EXACT, step * rng.poisson(np.minimum(steps, EXACT)), mean)
 
     def quantile(self, parameters: FloatArray, u: FloatArray) -> FloatArray:
-        """Return step K, with |K| the least m for which P(|K| <= m) = 1 - 2 a^(m+1)/(1+a) reaches |2U - 1|."""
+        """Return step K, where |K| is the least m with P(|K| <= m) >= |2u - 1|."""
         b, step = parameters
         centred = 2 * u - 1
         beyond = (1 - np.abs(centred)) * (1 + np.exp(-step / b)) / 2
@@ -81,7 +83,7 @@ class Geometric(Noise):
         return np.asarray(np.sign(centred) * step * steps)
 
     def pure_epsilon(self, parameters: Parameters, change: float) -> float | None:
-        """d/b, with d rounded up to the lattice: readings lie on it, so no other change is possible."""
+        """Return change/b. The change is rounded up to the lattice, because readings lie on it."""
         b, step = parameters
         epsilon = whole_steps(change, step) * step / b if b else math.inf
         return epsilon if math.isfinite(epsilon) else None
@@ -93,12 +95,12 @@ class Geometric(Noise):
         return parameters[1]
 
     def corners(self, parameters: Parameters, end: float) -> tuple[FloatArray, bool]:
-        """Return the points half way between lattice points, at most `POINTS` of them."""
+        """Return the points half-way between lattice points, at most `POINTS` of them."""
         step = parameters[1]
         return (np.arange(float(min(POINTS, math.ceil(end / step) + 1))) + 0.5) * step, True
 
     def grown(self, parameters: FloatArray, factor: float) -> FloatArray:
-        """Scale b and the step by the same factor, so that the noise in steps stays the same."""
+        """Multiply b and the step by the factor."""
         return parameters * factor
 
     def pmf(self, parameters: Parameters, step: float, k: FloatArray | IntArray) -> FloatArray:
@@ -116,7 +118,7 @@ class Geometric(Noise):
     _discrete = Laplace()
 
     def _on(self, parameters: Parameters, step: float) -> Parameters:
-        """Return (b,); raise a SettingError unless the published lattice has the setting's step."""
+        """Return (b,). Raise a SettingError unless the published lattice has the setting's step."""
         if not math.isclose(parameters[1], step, rel_tol=1e-12):
             raise SettingError(
                 f"geometric: its step is {parameters[1]:g}, the lattice's {step:g}; unless they are equal reports "
@@ -133,7 +135,7 @@ def _rate(parameters: FloatArray) -> FloatArray:
 
 
 def _mean(b: FloatArray, rate: FloatArray) -> FloatArray:
-    """Return b rate / (exp(rate) - 1), the mean of step G, which tends to b as the step tends to 0."""
+    """Return the mean of step G, b rate / (exp(rate) - 1) with rate = step/b. As the step tends to 0, it tends to b."""
     with np.errstate(over="ignore", invalid="ignore"):
         shrink = np.where(rate > 0, rate / np.expm1(rate), 1.0)
     return b * np.where(rate > 700, 0.0, shrink)

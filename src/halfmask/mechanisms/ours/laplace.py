@@ -11,13 +11,13 @@ from halfmask.mechanisms.scaled_noise import ScaledNoise
 from halfmask_device.laws.laplace import MECHANISM
 
 LONGEST = 80.0
-"""Scales beyond which a Laplace law has a mass of 2e-35."""
+"""Scales b beyond which a Laplace distribution has a mass of 2e-35."""
 CELLS = 2**13
-"""Most cells of the privacy loss; on a finer lattice neighbouring points share a cell."""
+"""Largest number of cells of the privacy loss. On a finer lattice, neighbouring points share a cell."""
 
 
 class Laplace(ScaledNoise):
-    """P(|psi| <= y) = 1 - exp(-y/b), E|psi|^k = k! b^k; the sum of n draws is b (Gamma(n) - Gamma'(n))."""
+    """Laplace noise: P(|psi| <= y) = 1 - exp(-y/b), E|psi|^k = k! b^k. A sum of n draws is b (Gamma(n) - Gamma'(n))."""
 
     form = MECHANISM
     unit_moments = (1.0, 2.0, 6.0, 24.0)
@@ -43,10 +43,9 @@ class Laplace(ScaledNoise):
             return np.asarray(parameters[0] * (rng.standard_gamma(n) - rng.standard_gamma(n)))
 
     def standard_sums(self, n: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Return (Gamma(n) - Gamma'(n)) / sqrt(2n).
+        """Return (Gamma(n) - Gamma'(n)) / sqrt(2n), with two independent gamma variables.
 
-        n may be a fraction: a sum of unequal noises s psi has the variance and kurtosis of a sum of n equal ones, for
-        some n.
+        n need not be an integer: for some n, this has the variance and kurtosis of a sum of unequal noises s psi.
         """
         unit = rng.standard_gamma(n) - rng.standard_gamma(n)
         return np.divide(unit, np.sqrt(2 * n), out=np.zeros(len(n)), where=n > 0)
@@ -56,14 +55,14 @@ class Laplace(ScaledNoise):
         return np.asarray(-parameters[0] * np.sign(centred) * np.log(1 - 2 * np.abs(centred)))
 
     def tail(self, parameters: Parameters, y: FloatArray) -> FloatArray:
-        """exp(-y/b)/2."""
+        """Return P(psi > y) = exp(-y/b)/2."""
         with np.errstate(divide="ignore", over="ignore"):
             return np.asarray(np.exp(-np.divide(y, parameters[0])) / 2) if parameters[0] else np.zeros(np.shape(y))
 
     def loss_cells(self, parameters: Parameters, change: float) -> LossCells:
-        """Losses are |x - d| - |x| in scales: d for all x <= 0, -d for all x >= d, linear between.
+        """Return cells of the loss |x - d| - |x|, in units of b: d for x <= 0, -d for x >= d, linear between.
 
-        P(x <= 0) = 1/2 and P(x > y) = e^-y/2. In a cell between 0 and d the losses' mean is the middle of both ends.
+        P(x <= 0) = 1/2 and P(x > y) = e^-y/2. The mean loss of a cell between 0 and d is the middle of its ends.
         """
         apart = min(change / parameters[0], FURTHEST)
         edges = np.linspace(0, min(apart, LONGEST), CELLS)
@@ -72,10 +71,11 @@ class Laplace(ScaledNoise):
         return _between(p, np.concatenate([high[:1], high[2:], [-apart]]), high)
 
     def lattice_loss_cells(self, parameters: Parameters, step: float, steps: int) -> LossCells:
-        """Losses are x (|k - d| - |k|) with x = step/b: one for all k <= 0, one for all k >= d, linear between.
+        """Return cells of the loss x (|k - d| - |k|), with x = step/b and d = ``steps``: constant for k <= 0 and for k
+        >= d.
 
-        With a = e^-x, P(k <= 0) = 1/(1 + a) and P(k >= m) = a^m/(1 + a) for m >= 1. Neighbours that share a cell have
-        the middle of both ends as the losses' mean, in the sense of `LossCells`.
+        With a = e^-x, P(k <= 0) = 1/(1 + a) and P(k >= m) = a^m/(1 + a) for m >= 1. The mean loss of neighbours that
+        share a cell is the middle of its ends.
         """
         rate = min(step / parameters[0], FURTHEST)
         last = steps if steps * rate < LONGEST else math.ceil(LONGEST / rate) + 1
@@ -89,25 +89,25 @@ class Laplace(ScaledNoise):
         return _between(p, low, high)
 
     def pmf(self, parameters: Parameters, step: float, k: FloatArray | IntArray) -> FloatArray:
-        """tanh(x/2) exp(-|k| x) with x = step/b: the discrete law with the same epsilon."""
+        """Return tanh(x/2) exp(-|k| x) with x = step/b: the discrete distribution with the same epsilon."""
         x = step / parameters[0] if parameters[0] else math.inf
         if x == math.inf:
             return np.where(k == 0, 1.0, 0.0)
         return np.asarray(math.tanh(x / 2) * np.exp(-np.abs(k) * x))
 
     def lattice_tail(self, parameters: Parameters, step: float, k: FloatArray | IntArray) -> FloatArray:
-        """exp(-k x) / (1 + exp(-x)) with x = step/b."""
+        """Return P(K >= k) = exp(-k x) / (1 + exp(-x)) with x = step/b."""
         x = step / parameters[0] if parameters[0] else math.inf
         return np.asarray(np.exp(-k * x) / (1 + math.exp(-x)))
 
     def lattice_variance(self, parameters: Parameters, step: float) -> float:
-        """step^2 / (2 sinh^2(x/2)) with x = step/b."""
+        """Return step^2 / (2 sinh^2(x/2)) with x = step/b."""
         x = step / parameters[0] if parameters[0] else math.inf
         return float(step**2 / (2 * math.sinh(x / 2) ** 2)) if x < 700 else 0.0
 
 
 def _between(p: FloatArray, low: FloatArray, high: FloatArray) -> LossCells:
-    """Return cells whose mean loss is the middle of both ends; in the last one all losses are equal."""
+    """Return cells whose mean loss is the middle of their ends. In the last cell all losses are equal."""
     mean = low / 2 + high / 2
     mean[-1] = high[-1]
     held = p > 0
@@ -115,6 +115,6 @@ def _between(p: FloatArray, low: FloatArray, high: FloatArray) -> LossCells:
 
 
 class RelativeLaplace(RelativeNoise, Laplace):
-    """m = s (1 + psi) with Laplace psi."""
+    """Relative Laplace noise: m = s (1 + psi)."""
 
     name = "relative-laplace"

@@ -1,4 +1,4 @@
-"""Logistic noise: pure epsilon like Laplace noise, a density smooth at 0 like the normal law."""
+"""Logistic noise: pure epsilon like Laplace noise, with a density that is smooth at 0."""
 
 import math
 
@@ -14,11 +14,11 @@ APERY = 1.2020569031595942
 
 
 class Logistic(ScaledNoise):
-    """psi = s log(U/(1 - U)): P(|psi| <= y) = tanh(y/(2s)), E|psi|^k = 2 k! eta(k) s^k with Dirichlet's eta.
+    """Logistic noise: psi = s log(U/(1 - U)), P(|psi| <= y) = tanh(y/(2s)), E|psi|^k = 2 k! eta(k) s^k.
 
-    The slope of its log density is 0 at psi = 0 and tends to 1/s in the tails, so epsilon is d/s, but only very rare
-    reports come near that loss. At equal variance epsilon is 1.28 times that of Laplace noise, and the tails are
-    lighter (kurtosis 4.2 instead of 6).
+    U is uniform and eta is Dirichlet's eta function. The slope of the log density is 0 at psi = 0 and tends to 1/s in
+    the tails. So epsilon is change/s, but only very rare reports have a loss near it. At equal variance, epsilon is
+    1.28 times that of Laplace noise, and the tails are lighter (kurtosis 4.2 instead of 6).
     """
 
     form = MECHANISM
@@ -38,6 +38,6 @@ class Logistic(ScaledNoise):
         return np.asarray(parameters[0] * np.log(u / (1 - u)))
 
     def tail(self, parameters: Parameters, y: FloatArray) -> FloatArray:
-        """1 / (1 + exp(y/s))."""
+        """Return P(psi > y) = 1 / (1 + exp(y/s))."""
         with np.errstate(divide="ignore", over="ignore"):
             return np.asarray(1 / (1 + np.exp(np.divide(y, parameters[0])))) if parameters[0] else np.zeros(np.shape(y))

@@ -8,10 +8,10 @@ from halfmask.mechanisms.mechanism import Mechanism, Parameters
 
 
 class Microaggregate(Mechanism):
-    """Each value becomes the centroid of its cluster, in the best k clusters of one user's values.
+    """Replace each value by the centroid of its cluster, in the best k clusters of one user's values.
 
-    Best means the least sum of squared distances (k-means in one dimension). It is found exactly, by dynamic
-    programming, so the result is not random. If a user has at most k distinct values, they are not changed.
+    The best clusters have the least sum of squared distances. They are found exactly, by dynamic programming, so the
+    result is not random. If a user has at most k distinct values, they do not change.
     """
 
     name = "microaggregate"
@@ -45,5 +45,5 @@ class Microaggregate(Mechanism):
         return masked
 
     def grown(self, parameters: FloatArray, factor: float) -> FloatArray:  # noqa: ARG002
-        """Return the parameters unchanged: clusters are made from the readings, so they scale with them."""
+        """Return the parameters unchanged, because clusters scale with the readings."""
         return parameters

@@ -8,7 +8,7 @@ from halfmask_device.laws.none import MECHANISM
 
 
 class NoNoise(Noise):
-    """psi = 0: the value is shared unchanged."""
+    """No noise: psi = 0."""
 
     form = MECHANISM
     exact_sums = True

@@ -7,7 +7,7 @@ from halfmask.mechanisms.mechanism import Mechanism
 
 
 class Round(Mechanism):
-    """The nearest multiple of ``step``, halves to the even multiple; step 0 leaves the value unchanged."""
+    """Round to the nearest multiple of ``step``; halves go to the even multiple. Step 0 changes nothing."""
 
     name = "round"
     kind = "direct"
@@ -19,7 +19,7 @@ class Round(Mechanism):
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             steps = values / step
             multiple = step * np.rint(steps)
-        # From 2^53 steps on every float counts as a multiple: floats there are at least a step apart.
+        # Beyond 2^53 steps, floats are at least a step apart, so every float counts as a multiple.
         return np.where(np.abs(steps) < 2.0**53, multiple, values)
 
     def grown(self, parameters: FloatArray, factor: float) -> FloatArray:

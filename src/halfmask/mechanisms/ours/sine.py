@@ -1,4 +1,4 @@
-"""The paper's sine mechanism (its table calls it "cosine" and prints coefficients highest power first)."""
+"""The paper's sine mechanism. Its table calls it "cosine" and lists the coefficients from the highest power down."""
 
 import math
 
@@ -13,10 +13,10 @@ CLOSE, NEWTON = 4e-16, 200  # rounding error of a root, and a limit far above th
 
 
 class Sine(Noise):
-    """psi = sum_k (theta_k sin(2 pi U))^(2k+1), with one uniform U for all terms; coefficients lowest power first.
+    """Sine noise: psi = sum_k (theta_k sin(2 pi U))^(2k+1), with one uniform U for all terms.
 
-    If theta >= 0, the polynomial P(x) = sum_k (theta_k x)^(2k+1) is increasing on [0, 1], so
-    P(|psi| <= y) = (2/pi) arcsin(P^-1(y)). This would not hold for a negative theta, which is refused.
+    Coefficients are listed from the lowest power up. Negative ones are refused, because the polynomial
+    P(x) = sum_k (theta_k x)^(2k+1) must be increasing on [0, 1]. Then P(|psi| <= y) = (2/pi) arcsin(P^-1(y)).
     """
 
     form = MECHANISM
@@ -38,7 +38,7 @@ class Sine(Noise):
         return out
 
     def moments(self, parameters: FloatArray) -> FloatArray:
-        """E|psi|^k = sum_n c_n E|sin|^n, with c_n the coefficients of P(x)^k = x^k R(x^2)^k.
+        """Return E|psi|^k = sum_n c_n E|sin|^n, where c_n are the coefficients of the polynomial P(x)^k.
 
         It is computed in units of P(1), so that only the last product can overflow.
         """
@@ -56,7 +56,7 @@ class Sine(Noise):
         return result
 
     def support(self, parameters: FloatArray) -> FloatArray:
-        """P(1), the sum of theta_k^(2k+1)."""
+        """Return P(1), the sum of theta_k^(2k+1)."""
         with np.errstate(over="ignore"):
             return np.asarray(self._terms(parameters).sum(axis=1))
 
@@ -81,7 +81,7 @@ class Sine(Noise):
         sine(values, source.words, self._terms(parameters[None])[0], out)
 
     def quantile(self, parameters: FloatArray, u: FloatArray) -> FloatArray:
-        """Return P(sin(pi (U - 1/2))), which has the law of P(sin(2 pi U)) and increases with U."""
+        """Return P(sin(pi (u - 1/2))): it has the distribution of P(sin(2 pi u)) and increases with u."""
         x = np.sin(np.pi * (u - 0.5))
         psi = np.zeros(np.shape(u))
         for k in range(len(parameters) - 1, -1, -1):
@@ -89,9 +89,10 @@ class Sine(Noise):
         return np.asarray(psi * x)
 
     def tail(self, parameters: Parameters, y: FloatArray) -> FloatArray:
-        """arccos(P^-1(y))/pi by Newton's method in numpy: guarantees are of one setting, and numba loads slowly.
+        """Return P(psi > y) = arccos(P^-1(y))/pi, by Newton's method in numpy.
 
-        P is convex on x >= 0 and each term alone bounds the root from above, so Newton falls to it from there.
+        The polynomial P is convex for x >= 0, and each term gives an upper bound of the root. So Newton's method starts
+        at the least bound and decreases to the root. Numba would take longer to load than this takes to run.
         """
         theta, y = np.array(parameters), np.asarray(y, np.float64)
         terms, powers_ = self._terms(theta[None])[0], 2 * np.arange(len(theta)) + 1
@@ -111,13 +112,13 @@ class Sine(Noise):
         return np.asarray(np.where(y >= terms.sum(), 0.0, np.arccos(x) / np.pi))
 
     def grown(self, parameters: FloatArray, factor: float) -> FloatArray:
-        """Multiply theta_k by the (2k+1)-th root of the factor, so that every term grows by the factor."""
+        """Multiply theta_k by the (2k+1)-th root of the factor, so that every term is multiplied by the factor."""
         return parameters * factor ** (1 / (2 * np.arange(parameters.shape[1]) + 1))
 
     def essential(self, parameters: FloatArray) -> FloatArray:
-        """Set theta_k to 0 if t_k < `LITTLE` (t_0 + ... + t_k), with t_k = theta_k^(2k+1).
+        """Set theta_k to 0 if t_k < `LITTLE` (t_0 + ... + t_k), where t_k = theta_k^(2k+1).
 
-        On [0, 1] lower powers of x are larger, so t_k x^(2k+1) <= P(x) t_k / (t_0 + ... + t_k).
+        On [0, 1] lower powers of x are larger, so the term t_k x^(2k+1) is at most P(x) t_k / (t_0 + ... + t_k).
         """
         terms = self._terms(parameters)
         return np.where(terms < LITTLE * np.cumsum(terms, axis=1), 0.0, parameters)
@@ -129,7 +130,7 @@ class Sine(Noise):
 
 
 def _multiply(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Return products of polynomials, one per row, lowest power first."""
+    """Multiply polynomials row by row. Coefficients are listed from the lowest power up."""
     product = np.zeros((len(left), left.shape[1] + right.shape[1] - 1))
     for k in range(right.shape[1]):
         product[:, k : k + left.shape[1]] += left * right[:, k : k + 1]
@@ -137,5 +138,5 @@ def _multiply(left: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def _sine_moments(n: IntArray) -> FloatArray:
-    """Return E|sin(2 pi U)|^n = Gamma((n+1)/2) / (sqrt(pi) Gamma(n/2 + 1)); for even n = 2m it is C(2m, m) / 4^m."""
+    """Return E|sin(2 pi U)|^n = Gamma((n+1)/2) / (sqrt(pi) Gamma(n/2 + 1)) for uniform U."""
     return np.array([math.exp(math.lgamma((m + 1) / 2) - math.lgamma(m / 2 + 1)) for m in n]) / math.sqrt(math.pi)

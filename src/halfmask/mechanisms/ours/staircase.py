@@ -14,25 +14,25 @@ LEAST_EPSILON, MOST_EPSILON, CLOSE, TRIED = 1e-9, 700.0, 1e-6, 500
 OCTAVES = (0.0, -0.15, -1.0, 1.0, 2.0, 3.5, 5.0, 6.5)
 """Step widths to try first, as log2 of width/change.
 
-For a small delta of the guarantee, width = change is best; if delta exceeds epsilon, a much larger width is.
+If the guarantee's delta is small, width = change is best. If delta exceeds epsilon, a much larger width is best.
 """
 SHARES = (0.4, 0.1, 0.7, 1.0)
 LEAST_SHARE = 1e-3
 
 
 def _mean_steps(step: FloatArray, rate: FloatArray) -> FloatArray:
-    """Return step / (exp(rate) - 1), the mean of step G with P(G >= k) = exp(-rate k)."""
+    """Return step / (exp(rate) - 1), the mean of step G for geometric G with P(G >= k) = exp(-rate k)."""
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         mean = step / np.expm1(rate)
     return np.where(step == 0, 0.0, mean)
 
 
 class Staircase(Noise):
-    """The staircase law of Geng and Viswanath, with their parameters: epsilon, sensitivity delta, shape gamma.
+    """Staircase noise of Geng and Viswanath, with their parameters: epsilon, sensitivity delta, shape gamma.
 
-    |psi| = delta (G + V), with G geometric, P(G >= k) = exp(-k epsilon), and V in [0, 1). Within a step of width delta
-    the density on the first share gamma is exp(epsilon) times that on the rest. delta = 0 means no noise.
-    gamma = 1/(1 + exp(epsilon/2)) minimizes E|psi|.
+    |psi| = delta (G + V), with G geometric, P(G >= k) = exp(-k epsilon), and V in [0, 1). In each step of width delta,
+    the density on the first part (a share gamma) is exp(epsilon) times the density on the rest. delta = 0 means no
+    noise. gamma = 1/(1 + exp(epsilon/2)) minimizes E|psi|.
     """
 
     form = MECHANISM
@@ -42,7 +42,9 @@ class Staircase(Noise):
     shapes = tuple((octaves, share) for octaves in OCTAVES for share in SHARES)
 
     def cdf(self, parameters: FloatArray, y: FloatArray) -> FloatArray:
-        """1 - exp(-g epsilon) (1 - (1 - exp(-epsilon)) P(V <= v)) for y = delta (g + v), g integer and 0 <= v < 1."""
+        """Return 1 - exp(-g epsilon) (1 - (1 - exp(-epsilon)) P(V <= v)), where y = delta (g + v) with integer g and 0
+        <= v < 1.
+        """
         epsilon, delta, gamma = (parameters[:, i : i + 1] for i in range(3))
         steps = in_scales(y, delta)
         whole = np.floor(steps)
@@ -55,7 +57,7 @@ class Staircase(Noise):
         return np.minimum(result, 1.0)
 
     def moments(self, parameters: FloatArray) -> FloatArray:
-        """E|psi|^k = sum_j C(k, j) E(delta G)^(k-j) E(delta V)^j."""
+        """Return E|psi|^k = sum_j C(k, j) E(delta G)^(k-j) E(delta V)^j."""
         epsilon, delta, gamma = parameters.T
         steps = geometric_moments(_mean_steps(delta, epsilon), delta)
         first = gamma / (gamma + _decay(epsilon) * (1 - gamma))
@@ -87,7 +89,7 @@ class Staircase(Noise):
         return signs(size, rng) * size_of
 
     def pure_epsilon(self, parameters: Parameters, change: float) -> float | None:
-        """epsilon ceil(change/delta): the density falls by a factor of e^-epsilon per step of width delta."""
+        """Return epsilon ceil(change/delta): the density falls by a factor of exp(-epsilon) per step of width delta."""
         own, width, _ = parameters
         epsilon = own * whole_steps(change, width) if width else math.inf
         return epsilon if math.isfinite(epsilon) else None
@@ -98,9 +100,9 @@ class Staircase(Noise):
     def shaped(self, deviation: float, change: float, shape: Shape) -> Parameters:
         """Return the parameters for ``shape`` = (octaves, share).
 
-        The width of the steps is 2^octaves changes. gamma is ``share`` times its largest value, the smaller of 1 and
-        sqrt(3) deviation / width, for which uniform noise on the first part has the whole deviation. Epsilon is found
-        by a search, since E psi^2 falls as epsilon grows.
+        The width of the steps is ``change * 2^octaves``. gamma is ``share`` times its largest value: 1 or, if smaller,
+        sqrt(3) deviation / width, for which uniform noise on the first part alone has this deviation. Epsilon is found
+        by a search, because E psi^2 falls as epsilon grows.
         """
         octaves, share = shape
         width = change * 2**octaves
@@ -124,5 +126,5 @@ class Staircase(Noise):
 
 
 def _decay(epsilon: FloatArray) -> FloatArray:
-    """Return exp(-epsilon), at least 1e-300, so that gamma = 0 gives a valid law even if exp(-epsilon) underflows."""
+    """Return exp(-epsilon), at least 1e-300, so that gamma = 0 remains valid if exp(-epsilon) underflows."""
     return np.maximum(np.exp(-epsilon), 1e-300)

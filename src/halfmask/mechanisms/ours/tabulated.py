@@ -1,4 +1,4 @@
-"""A symmetric law given as a table."""
+"""Symmetric noise whose distribution is given as a table."""
 
 import numpy as np
 
@@ -8,9 +8,9 @@ from halfmask_device.laws.tabulated import MECHANISM
 
 
 class Tabulated(Noise):
-    """|psi| has the piecewise linear distribution function through (0, 0), (y1, c1), (y2, c2), ...; the sign is random.
+    """Noise with the piecewise linear distribution function of |psi| through (0, 0), (y1, c1), (y2, c2), ...
 
-    Between two points |psi| is uniform, so an atom can only be approximated, by a steep piece.
+    The sign is random. Between two points |psi| is uniform. An atom can be approximated by a steep piece.
     """
 
     form = MECHANISM
@@ -24,7 +24,7 @@ class Tabulated(Noise):
         return out
 
     def moments(self, parameters: FloatArray) -> FloatArray:
-        """E|psi|^k, a sum over pieces: a piece from u to v of mass c adds c sum_j v^j u^(k-j) / (k+1).
+        """Return E|psi|^k, a sum over pieces: a piece from u to v with mass c adds c sum_j v^j u^(k-j) / (k+1).
 
         This equals c (v^(k+1) - u^(k+1)) / ((k+1)(v - u)).
         """
@@ -63,11 +63,11 @@ class Tabulated(Noise):
         return result
 
     def brief(self, text: str, parameters: Parameters) -> str:
-        """Return the number of points instead of the text, if there are more than three."""
+        """If there are more than three points, return their number instead of the text."""
         return f"{self.name}, {len(parameters) // 2} points" if len(parameters) > 6 else text
 
 
 def _points(parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the y and the c of each row, each with a 0 in front."""
+    """Return the y and the c of each row of parameters, each with a 0 in front."""
     start = np.zeros((len(parameters), 1))
     return np.hstack([start, parameters[:, ::2]]), np.hstack([start, parameters[:, 1::2]])

@@ -8,10 +8,10 @@ from halfmask_device.laws.triangular import MECHANISM
 
 
 class Triangular(ScaledNoise):
-    """psi = a (U - V): P(|psi| <= y) = 1 - (1 - y/a)^2, E|psi|^k = 2 a^k / ((k + 1)(k + 2)).
+    """Triangular noise: psi = a (U - V), P(|psi| <= y) = 1 - (1 - y/a)^2, E|psi|^k = 2 a^k / ((k + 1)(k + 2)).
 
-    Its density falls linearly to 0 at the bound. So the range of values that are consistent with n reports of one value
-    shrinks like n^-1/2; with uniform noise it shrinks like n^-1, with sine noise like n^-2.
+    U and V are uniform. The density falls linearly to 0 at the bound a. So the range of readings that are consistent
+    with n reports shrinks like n^-1/2; with uniform noise it shrinks like n^-1, with sine noise like n^-2.
     """
 
     form = MECHANISM

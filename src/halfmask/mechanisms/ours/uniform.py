@@ -9,7 +9,7 @@ from halfmask_device.laws.uniform import MECHANISM
 
 
 class Uniform(ScaledNoise):
-    """psi uniform on [-a, a]: P(|psi| <= y) = min(y/a, 1), E|psi|^k = a^k / (k + 1)."""
+    """Uniform noise on [-a, a]: P(|psi| <= y) = min(y/a, 1), E|psi|^k = a^k / (k + 1)."""
 
     form = MECHANISM
     unit_moments = (1 / 2, 1 / 3, 1 / 4, 1 / 5)
