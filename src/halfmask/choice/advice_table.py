@@ -8,7 +8,9 @@ from halfmask_device.decimals import upwards
 
 
 def wish_rows(found: WishedLevels) -> list[list[str]]:
-    """Return a table, headings first: each level with its promise, against whom it holds, and its reward."""
+    """Return a table with a row of headings and one row per level: its guarantee, against whom it holds, and its
+    reward.
+    """
     paid = any(each.reward is not None for each in found.levels)
     head = ["", "id", "level", "setting", f"epsilon, {found.question.heading()}", "holds against"]
     rows = [head + ["reward"] * paid]
@@ -21,7 +23,7 @@ def wish_rows(found: WishedLevels) -> list[list[str]]:
 
 
 def advice_rows(found: Recommendation) -> list[list[str]]:
-    """Return a table, headings first: a row for each setting, with its scores for this producer."""
+    """Return a table with a row of headings and one row per setting: its scores for this producer."""
     head = ["", "id", "setting", "your privacy", "80 % sure between", "masked once", "others' privacy", "utility"]
     peaks = found.settings[0].peak is not None
     rewards = any(each.reward is not None for each in found.settings)

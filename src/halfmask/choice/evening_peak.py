@@ -1,9 +1,9 @@
-"""Visibility of the evening peak: a game with an observer who sees one evening of masked readings.
+"""Visibility of the evening peak to an observer who sees one evening of masked readings.
 
-The observer averages the masked readings of each hour from 17:00 to 23:00 and names the hour with the largest average.
-The peak is visible on a day if that is the hour with the largest true average. The probability, over days and noise, is
-1 for unmasked readings, and 1/hours if the observer can only guess. Over many days with similar habits the noise
-averages out, so more becomes visible; this is about a single evening.
+The observer averages the masked readings of each hour from 17:00 to 23:00, and guesses that the hour with the largest
+average is the peak. The peak is visible on a day if this hour also has the largest true average. Over days and noise,
+the probability is 1 for unmasked readings, and 1/hours for a random guess. An observer of many evenings with similar
+habits would see more, because noise averages out.
 """
 
 from dataclasses import dataclass
@@ -17,12 +17,16 @@ from halfmask.mechanisms.setting import PrivacySetting
 HOUR = 3_600_000_000
 EVENING = range(17, 23)
 GAMES = 4000
-"""Least number of evenings simulated, each with new noise: the standard error is below 0.01."""
+"""Least number of simulated evenings, each with new noise. The standard error is below 0.01."""
 
 
 @dataclass(frozen=True, eq=False)
 class Evenings:
-    """Readings of all evenings in order, with the index of each hour's first reading, and its day and hour."""
+    """Readings of all evenings in order.
+
+    ``start``        index of each hour's first reading
+    ``day``, ``hour``  the day and the hour of day of each hour
+    """
 
     values: FloatArray
     start: IntArray
@@ -31,16 +35,16 @@ class Evenings:
 
     @property
     def count(self) -> int:
-        """Number of evenings."""
+        """The number of evenings."""
         return int(self.day[-1]) + 1
 
     @property
     def guessing(self) -> float:
-        """Probability of naming the right hour by chance."""
+        """The probability that a random guess names the right hour."""
         return float(np.mean(1 / np.bincount(self.day)))
 
     def peak(self, values: FloatArray) -> IntArray:
-        """Return the hour with the largest average of each evening."""
+        """Return, for each evening, the hour with the largest average of these values."""
         average = np.add.reduceat(values, self.start) / np.diff(self.start, append=len(values))
         table = np.full((self.count, 24), -np.inf)
         table[self.day, self.hour] = average
@@ -48,7 +52,10 @@ class Evenings:
 
 
 def split_evenings(values: FloatArray, times: IntArray) -> Evenings:
-    """Return the evenings that have readings in at least two hours; ``times`` are local, in microseconds."""
+    """Return the evenings with readings in at least two hours.
+
+    ``times``  local times in microseconds
+    """
     order = np.argsort(times, kind="stable")
     values, hours = values[order], times[order] // HOUR
     evening = np.isin(hours % 24, list(EVENING))
@@ -65,7 +72,7 @@ def split_evenings(values: FloatArray, times: IntArray) -> Evenings:
 
 
 def peak_shows(evenings: Evenings, setting: PrivacySetting, rng: np.random.Generator) -> float:
-    """Return the probability that the observer names the evening's peak, from at least `GAMES` simulated evenings."""
+    """Return the probability that the peak is visible, from at least `GAMES` simulated evenings."""
     true = evenings.peak(evenings.values)
     games = 1 if setting.silent else -(-GAMES // evenings.count)
     won = [evenings.peak(setting.mask(evenings.values, rng)) == true for _ in range(games)]

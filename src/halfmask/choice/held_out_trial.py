@@ -1,4 +1,4 @@
-"""Test whether personal advice is better than one setting for all, on users that the prior was not learned from."""
+"""Compare personal advice with one setting for all, on users that were not used to learn the prior."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,17 +29,15 @@ DRAWS = 40
 
 @dataclass(frozen=True)
 class HeldOutTrial:
-    """Results of advice for held-out users with this number of readings: how often it met the wish, and the mean
-    utility.
+    """Results of advice for held-out users with this number of readings.
 
-    ``reachable``                               share of users for whom some setting of the menu meets the wish; no
-                                                advice can do better
-    ``met``                                     share of users whose advised setting meets the wish
-    ``utility``                                 mean utility of the advised settings
-    ``below``                                   share of users whose true privacy is below the stated one; 0.5 is ideal
-    ``inside``                                  share of users whose true privacy is in the stated interval; should be
-                                                at least 0.8
-    ``population_met``, ``population_utility``  as above, for one setting for all
+    ``reachable``  share of users for whom some setting of the menu meets the wish; an upper limit of ``met``
+    ``met``        share of users whose advised setting meets the wish
+    ``utility``    mean utility of the advised settings
+    ``below``      share of users whose true privacy is below the stated one; 0.5 is ideal
+    ``inside``     share of users whose true privacy is in the stated interval; should be at least 0.8
+
+    ``population_met`` and ``population_utility`` are the same for one setting for all.
     """
 
     readings: int
@@ -63,16 +61,16 @@ def evaluate_recommendations(
     seed: int = 7,
     other_data: bool = False,
 ) -> list[HeldOutTrial]:
-    """Return, for held-out users, how often personal advice meets the wish, compared with one setting for all.
-
-    The prior is learned on the other users. A held-out user's readings are drawn from its own histogram, and a setting
-    is recommended from them. Their order is random, because a profile does not keep it; in real histories successive
-    readings are similar, so they reveal a little less. The true personal privacy is that of the whole histogram. The
-    setting for all is the most useful one of the menu with the wished median privacy.
+    """Measure, on held-out users, how often personal advice and one setting for all meet a wish for privacy.
 
     ``min_privacy``  the wish: least personal privacy
     ``readings``     numbers of readings to test
     ``held_out``     share of users to hold out
+
+    The prior is learned from the other users. A held-out user's readings are drawn from its histogram, and a setting is
+    recommended from them. Real successive readings are similar, so a real history of the same length reveals a little
+    less. True personal privacy is computed from the whole histogram. The setting for all is the most useful one of
+    those with the wished median privacy.
     """
     profile = menu.masked_profile(profile, other_data=other_data)
     check_score(min_privacy)
@@ -112,7 +110,7 @@ def evaluate_recommendations(
 
 
 def _counts(profile: Profile, rows: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Return all bins of the profile, each user's number of readings in them, and each user's number of zeros."""
+    """Return all bins of the profile, and each user's numbers of readings per bin and of zeros."""
     bins = np.unique(profile.histogram.bin)
     own = profile.histogram.of(rows)
     counts = np.zeros((len(rows), len(bins)))
@@ -121,7 +119,7 @@ def _counts(profile: Profile, rows: IntArray) -> tuple[IntArray, FloatArray, Flo
 
 
 def _true_privacy(profile: Profile, menu: Menu, rows: IntArray, prior: Prior) -> FloatArray:
-    """Return the personal privacy of each setting (first axis) for each user (second), from all of its readings."""
+    """Return the personal privacy (settings, users), computed from all readings of each user."""
     bins, counts, zeros = _counts(profile, rows)
     held = counts.sum(axis=1)
     laws = PersonalLaws(bins, counts / held[:, None], zeros / (held + zeros), prior.step)
@@ -131,10 +129,9 @@ def _true_privacy(profile: Profile, menu: Menu, rows: IntArray, prior: Prior) ->
 def _advice(
     profile: Profile, menu: Menu, rows: IntArray, readings: int, prior: Prior, wish: float, rng: np.random.Generator
 ) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
-    """Return for each user the advised setting, its stated privacy, and both ends of the interval.
+    """Return each user's advised setting, its stated privacy, and the lower and upper end of its interval.
 
-    The advised setting is the most useful one that meets the wish with 90 % confidence, or else the one that comes
-    closest.
+    The advised setting is the most useful one that meets the wish with 90 % confidence; without one, the closest one.
     """
     bins, counts, zeros = _counts(profile, rows)
     found = []

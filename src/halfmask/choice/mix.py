@@ -1,8 +1,8 @@
-"""Free choice: privacy and utility of the whole system if shares of its users take different settings.
+"""Mixes: privacy and utility of the whole system if users take different settings.
 
-Method: section 6. Every repeat assigns users at random to 1 / step equal groups. A mix gives each setting a whole
-number of groups, in proportion to its share, so that the setting's users are a random sample of that size (to within
-one user). All mixes of a repeat use the same groups and the same noise, so that they can be compared.
+In every repeat, users are divided at random into 1 / step equal groups. A mix gives each setting a whole number of
+groups, in proportion to its share. All mixes of a repeat use the same groups and the same noise, so that they can be
+compared.
 """
 
 import math
@@ -40,8 +40,7 @@ class Mix(Result):
     """Scores of mixes, with one row per mix and repeat.
 
     The columns are a share for each menu id, ``repeat``, ``privacy``, ``utility``, ``error`` (mean error of a period's
-    total), ``dominant`` (the id with strictly the largest share, else null) and ``dominant_share`` (null if
-    ``dominant`` is).
+    total), ``dominant`` (the id with strictly the largest share, else null) and ``dominant_share`` (or null).
     """
 
     table: pa.Table
@@ -49,7 +48,7 @@ class Mix(Result):
 
     @property
     def ids(self) -> list[str]:
-        """The menu's ids, which name the columns of shares."""
+        """The menu's ids, which are the names of the columns of shares."""
         return list(self.about["ids"])
 
     @property
@@ -74,11 +73,11 @@ class Mix(Result):
 
     @classmethod
     def read(cls, path: str | Path) -> "Mix":
-        """Return the mixes in a file; see `read_mix`."""
+        """Read mixes from a file."""
         return Mix(*read_table(path, FORMAT, VERSION, "halfmask mix"))
 
     def write(self, path: str | Path) -> None:
-        """Write `mix.parquet`; equal mixes give equal bytes."""
+        """Write the mixes to a Parquet file; equal mixes give equal bytes."""
         table = self.table.replace_schema_metadata(about_table(FORMAT, VERSION, self.about))
         with whole_file(path) as temporary:
             pq.write_table(table, temporary, compression="zstd")
@@ -95,10 +94,11 @@ def mix(
     other_data: bool = False,
     advance: Callable[[int, int], None] | None = None,
 ) -> Mix:
-    """Return privacy and utility of all mixes of the menu's settings in steps, or of the one mix given by ``shares``.
+    """Return privacy and utility of all mixes of the menu's settings, or of one mix.
 
     ``step``        difference between neighbouring shares
-    ``repeats``     number of random assignments of users to groups
+    ``repeats``     number of random divisions of users into groups
+    ``shares``      the shares of one mix, by id; None for all mixes
     ``other_data``  accept a menu that was made from another profile
     ``advance``     progress callback ``(done, all)``, called once per repeat
     """
@@ -131,7 +131,7 @@ def mix(
 
 
 def _deal(people: IntArray, cuts: IntArray, rng: np.random.Generator) -> list[IntArray]:
-    """Return all users in random order, divided into groups."""
+    """Divide users at random into groups."""
     dealt = rng.permutation(people)
     return [np.sort(dealt[low:high]) for low, high in pairwise(cuts)]
 
@@ -140,10 +140,10 @@ def _deal(people: IntArray, cuts: IntArray, rng: np.random.Generator) -> list[In
 class _Plan:
     """The mixes to evaluate.
 
-    ``shares``  (mixes, settings) of users
-    ``cuts``    where the shuffled users are divided into groups
-    ``held``    (mixes, settings) number of equal groups of each setting. None if there is one mix; its groups then
-                belong, in order, to the settings with a share
+    ``shares``  (mixes, settings) share of users
+    ``cuts``    positions at which the shuffled users are divided into groups
+    ``held``    (mixes, settings) number of equal groups of each setting; None for a single mix, which has one group for
+                each setting with a share
     """
 
     shares: FloatArray
@@ -151,7 +151,7 @@ class _Plan:
     held: IntArray | None
 
     def choice(self, rng: np.random.Generator) -> IntArray:
-        """Return which setting each group has in each mix; every mix orders its settings at random."""
+        """Return the setting of each group in each mix. Every mix orders its settings at random."""
         if self.held is None:
             return np.flatnonzero(self.shares[0])[None]
         order = np.argsort(rng.random(self.held.shape), axis=1)
@@ -186,9 +186,7 @@ def _one_mix(shares: Mapping[str, float], menu: Menu, people: int) -> _Plan:
 
 
 def compositions(parts: int, settings: int, repeats: int = 1) -> IntArray:
-    """Return all ways to distribute equal groups over settings, one row each: C(parts + settings - 1,
-    settings - 1) rows.
-    """
+    """Return all ways to distribute equal groups over settings, one per row."""
     count = math.comb(parts + settings - 1, settings - 1)
     if count * repeats > MOST_ROWS:
         raise OptionError(
@@ -215,7 +213,10 @@ def parse_shares(text: str, option: str = "shares") -> dict[str, float]:
 
 
 def _table(menu: Menu, shares: FloatArray, scores: FloatArray) -> pa.Table:
-    """Return the table, with rows ordered by mix, then repeat; ``scores`` are (repeats, mixes, 3)."""
+    """Return the table, with rows ordered by mix, then repeat.
+
+    ``scores``  (repeats, mixes, 3)
+    """
     repeats, histograms, _ = scores.shape
     ordered = np.sort(shares, axis=1)
     strictly = ordered[:, -1] > ordered[:, -2] if shares.shape[1] > 1 else np.ones(histograms, bool)
@@ -249,7 +250,7 @@ def _about(menu: Menu, profile: Profile, **asked: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Blend:
-    """One mix over all its repeats: shares by id, median privacy, and the lowest and the median utility."""
+    """One mix over all its repeats: shares by id, median privacy, and lowest and median utility."""
 
     shares: dict[str, float]
     privacy: float
@@ -259,7 +260,7 @@ class Blend:
 
 @dataclass(frozen=True)
 class Keeping:
-    """The mixes whose utility stays above a bar, most private first.
+    """The mixes whose utility stays above ``bar``, most private first.
 
     ``of``       number of all mixes
     ``closest``  the mix whose lowest utility is highest
@@ -272,15 +273,15 @@ class Keeping:
 
     @property
     def best(self) -> Blend | None:
-        """The mix with the highest median privacy of those that keep the utility; None if there is none."""
+        """The mix with the highest median privacy whose utility stays above the bar; None if there is none."""
         return self.blends[0] if self.blends else None
 
 
 @dataclass(frozen=True)
 class Dominated:
-    """The mixes in which one setting has strictly the most users.
+    """The mixes in which setting ``id`` has a ``share`` that is strictly the largest.
 
-    ``rows``                  number of these mixes, repeats counted
+    ``rows``                  number of these mixes, counting repeats
     ``privacy``, ``utility``  lower quartile, median and upper quartile
     """
 
@@ -292,7 +293,7 @@ class Dominated:
 
 
 def by_dominant(made: Mix) -> list[Dominated]:
-    """Return the mixes grouped by dominant setting and its share, the largest share first."""
+    """Group mixes by dominant setting and its share. The largest share of each setting comes first."""
     names = np.array(made.table["dominant"].to_pylist(), object)
     shares = np.round(made.table["dominant_share"].to_numpy(zero_copy_only=False).astype(float), 9)
     held = sorted({(name, -share) for name, share in zip(names, shares.tolist(), strict=True) if name is not None})
@@ -305,9 +306,7 @@ def by_dominant(made: Mix) -> list[Dominated]:
 
 
 def keeping(made: Mix, bar: float) -> Keeping:
-    """Return the mixes that keep utility above ``bar`` in every repeat, the one with the highest median
-    privacy first.
-    """
+    """Return the mixes whose utility is above ``bar`` in every repeat, by falling median privacy."""
     blends = sorted(_blends(made), key=lambda blend: -blend.privacy)
     kept = tuple(blend for blend in blends if blend.lowest_utility > bar)
     return Keeping(bar, kept, len(blends), max(blends, key=lambda blend: blend.lowest_utility))

@@ -1,21 +1,20 @@
-"""Groups of users that each have one setting, and the six metrics of all groups together, from the profile alone.
+"""Groups of users with one setting each, and the six metrics of all groups together, computed from the profile.
 
-A choice gives a setting to each group. All quantities are sums over groups. The contribution of one group under one
-setting is therefore computed once, and a choice adds up such contributions:
+A choice assigns a setting to each group. All quantities are sums over groups, so each group's contribution under each
+setting is computed once, and a choice adds them up:
 
-    local errors   expected number of errors in each cell of the histogram, and n E e^k
-    global error   sum of a group's noise in each period
+- local errors: the expected number of errors in each cell of the histogram, and sums of their powers
+- global error: the sum of a group's noise in each period
 
-Groups with a split setting have the local errors of `blind_errors`. Together, however many they are, they add the noise
-of `split_noise` once.
+Groups with a split setting have the local errors of `blind_errors`. Together they add the noise of `split_noise` once.
 
-The entropy is that of the histogram of all groups. If noise lies on a lattice, its errors fall into few bins, which
-cells do not show. Errors are then drawn (see `halfmask.evaluation.analytic.drawn_entropy`).
+The entropy is that of the histogram of all groups. Noise on a lattice has errors in few bins, which cells do not
+resolve. Errors are then drawn (see `halfmask.evaluation.analytic.drawn_entropy`).
 
-All choices use the same random numbers. The scatter of mean and second moment of the local error around their
-expectations is drawn. That of the entropy is left out; it is below 0.01 bits from 100,000 readings on. If few readings
-decide the second moment (`halfmask.evaluation.analytic.smallest_divisors`), the scatter of the local deviation is up to
-half too large.
+All choices use the same random numbers. Random deviations of the local errors' mean and second moment from their
+expectations are drawn. Those of the entropy are neglected: they are below 0.01 bits from 100,000 readings on. If few
+readings determine the second moment (`halfmask.evaluation.analytic.smallest_divisors`), the scatter of the local
+deviation is up to 50 % too large.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,22 +42,22 @@ from halfmask_device.setting import SPLIT
 
 HANDFUL = 32
 FINE_PER_OCTAVE = 512
-"""Cells per octave if z has at most `HANDFUL` values: too few to smooth the bound of bounded noise."""
+"""Cells per octave if the divisor z has at most `HANDFUL` values, too few to smooth the edge of bounded noise."""
 KINDS: tuple[NoiseKind, ...] = ("additive", "relative")
 LEAST_DRAWN, MOST_DRAWN = 2**12, 2**17
-"""Least and largest number of errors drawn for all groups of a choice together."""
+"""Least number of errors drawn per group, and largest number for all groups together."""
 ROOM = 2**25
-"""Number of drawn errors kept in memory at once; with many settings, fewer than `MOST_DRAWN` are drawn."""
+"""Number of drawn errors that are kept in memory. With many settings, fewer than `MOST_DRAWN` are drawn for each."""
 
 
 @dataclass(frozen=True, eq=False)
 class LocalParts:
-    """Local errors of each group (second axis) under each setting (first axis).
+    """Local errors of U groups under each of G settings.
 
     ``cells``      (G, U, J) expected number of errors in each cell of the histogram
     ``bins_held``  (J,) number of bins of width 0.001 in each cell
     ``sums``       (G, U, 6) number of errors and their sums, see `_local_sums`
-    ``drawn``      (G, M) errors drawn for all groups, one group after the other; empty if no noise lies on a lattice
+    ``drawn``      (G, M) errors drawn for all groups, one group after another; empty if no noise lies on a lattice
     ``ends``       (U,) index after the last drawn error of each group
     """
 
@@ -71,14 +70,15 @@ class LocalParts:
     def entropies(self, choice: IntArray, counts: FloatArray, n: FloatArray) -> FloatArray:
         """Return the entropy of each choice (R, U).
 
-        ``counts`` (R, J) are the expected errors in the cells, and ``n`` (R,) their number.
+        ``counts``  (R, J) expected number of errors in each cell
+        ``n``       (R,) number of errors
         """
         if self.drawn.size:
             return np.asarray(mixed_entropies(self.drawn, self.ends, choice, n))
         return np.asarray(entropies_of_counts(counts, self.bins_held, n))
 
     def alone(self) -> FloatArray:
-        """Return the entropy of each group by itself under each setting, (G, U)."""
+        """Return the entropy (G, U) of each group alone under each setting."""
         out, starts = np.empty(self.sums.shape[:2]), np.append(0, self.ends[:-1])
         for u, (start, end) in enumerate(zip(starts, self.ends, strict=True)):
             own = replace(self, drawn=self.drawn[:, start:end], ends=np.array([end - start]))
@@ -88,12 +88,12 @@ class LocalParts:
 
 @dataclass(frozen=True, eq=False)
 class MixedGroups:
-    """Contributions of each group (second axis) under each setting (first axis).
+    """Contributions of U groups under each of G settings.
 
-    ``local``  its local errors
-    ``noise``  (G, U, T) error that the group's noise adds to each period's aggregate; 0 of a split setting
-    ``split``  (G, T) error that all groups with a split setting add together; 0 of other settings
-    ``shift``  (G, U, T) contribution to the period's mean noise, whose square is subtracted; only for the variance
+    ``local``  local errors
+    ``noise``  (G, U, T) error that the group's noise adds to each period's aggregate; 0 for a split setting
+    ``split``  (G, T) error that all groups with a split setting add together; 0 for other settings
+    ``shift``  (G, U, T) for the variance only: contribution to the period's mean noise, whose square is subtracted
     ``draws``  (2,) standard normal numbers for the scatter of the local mean and second moment
     """
 
@@ -104,7 +104,7 @@ class MixedGroups:
     draws: FloatArray
 
     def metrics(self, choice: IntArray) -> FloatArray:
-        """Return the six metrics of each row of ``choice`` (R, U), which contains the index of each group's setting."""
+        """Return the six metrics of each row of ``choice`` (R, U), the index of each group's setting."""
         settings, groups = self.local.sums.shape[:2]
         one_hot = np.zeros((len(choice), settings, groups))
         np.put_along_axis(one_hot, choice[:, None, :], 1.0, axis=1)
@@ -124,7 +124,9 @@ class MixedGroups:
     def _scattered(
         self, n: FloatArray, mean: FloatArray, second: FloatArray, spread: list[FloatArray]
     ) -> tuple[FloatArray, FloatArray]:
-        """Return mean and standard deviation of the local errors, with the scatter of a finite number of readings."""
+        """Return mean and standard deviation of the local errors, with the random scatter of a finite number of
+        readings.
+        """
         v11, v12, v22 = (part / n**2 for part in spread)
         first = np.sqrt(np.maximum(v11, 0))
         along = np.divide(v12, first, out=np.zeros(len(n)), where=first > 0)
@@ -143,9 +145,9 @@ def build_groups(
     error: ErrorKind,
     seed: int,
 ) -> Iterator[MixedGroups]:
-    """Yield the `MixedGroups` of each assignment of users to groups.
+    """Yield the `MixedGroups` of each division of users into groups.
 
-    Each of ``deals`` is a list of disjoint groups, given as rows of the profile; all have equally many groups.
+    ``deals``  lists of disjoint groups, given as rows of the profile; each list has equally many groups
     """
     everyone = [rows for groups in deals for rows in groups]
     _check(profile, settings, everyone, aggregate)
@@ -167,8 +169,9 @@ def _kinds(settings: Sequence[PrivacySetting]) -> list[NoiseKind]:
 
 
 def parts_alone(settings: Sequence[PrivacySetting], laws: Callable[[NoiseKind], Denominators]) -> LocalParts:
-    """Return local errors of groups that are evaluated one by one; ``laws`` returns the law of z of each
-    for a kind of noise.
+    """Return local errors of groups that are evaluated one by one.
+
+    ``laws``  returns the distribution of each group's divisors z for a kind of noise
     """
     of_z = {kind: laws(kind) for kind in _kinds(settings)}
     return LocalParts(*local_parts(settings, of_z), *drawn_errors(settings, of_z, (0, 0)))
@@ -177,7 +180,7 @@ def parts_alone(settings: Sequence[PrivacySetting], laws: Callable[[NoiseKind], 
 def drawn_errors(
     settings: Sequence[PrivacySetting], of_z: Mapping[NoiseKind, Denominators], key: tuple[int, int]
 ) -> tuple[FloatArray, IntArray]:
-    """Return errors drawn for all groups (settings, errors), and the end of each group's errors."""
+    """Return errors drawn for all groups (settings, errors), and the index after each group's last error."""
     n = next(iter(of_z.values())).n
     if not any(each.kind == "additive" and each.law.lattice(each.parameters) is not None for each in settings):
         return np.zeros((len(settings), 0)), np.zeros(len(n), np.int64)
@@ -197,7 +200,7 @@ def drawn_errors(
 def local_parts(
     settings: Sequence[PrivacySetting], of_z: Mapping[NoiseKind, Denominators]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return ``cells``, ``bins_held`` and ``sums`` of `LocalParts`, from each group's law of z."""
+    """Return ``cells``, ``bins_held`` and ``sums`` of `LocalParts`, from the distribution of each group's divisors."""
     sums: dict[int, FloatArray] = {}
     parts: dict[int, FloatArray] = {}
     few_values = all(len(z.size) <= HANDFUL for z in of_z.values())
@@ -236,9 +239,7 @@ def _check(profile: Profile, settings: Sequence[PrivacySetting], groups: Sequenc
 
 
 def _grid(z: Denominators, settings: Sequence[PrivacySetting], per_octave: int) -> LogGrid:
-    """Return a grid that extends beyond the cells that are spread over bins, so that all kinds of noise
-    share those cells.
-    """
+    """Return a grid with the same fine cells for all kinds of noise."""
     reach = max(largest_noise(each.law, np.array(each.parameters)[None]) for each in settings)
     spread = DENSE * BIN_WIDTH / (2 ** (1 / per_octave) - 1)  # errors up to which cells are spread
     return make_grid(z, z.share, max(reach, 2 * max(spread, 0.5) * float(z.size[-1])), per_octave)
@@ -252,10 +253,7 @@ def _put_guesses(
     error: ErrorKind,
     key: tuple[int, int],
 ) -> None:
-    """Replace the local errors of split settings by those of `blind_errors`.
-
-    Errors beyond the last cell are put into it.
-    """
+    """Replace the local errors of split settings by those of `blind_errors`. Errors beyond the last cell go into it."""
     split = [number for number, each in enumerate(settings) if each.release == SPLIT]
     ends, everyone = np.cumsum(local.bins_held) * BIN_WIDTH, np.concatenate(list(groups))
     starts = np.append(0, local.ends[:-1])
@@ -271,8 +269,8 @@ def _put_guesses(
 
 
 def _cells(setting: PrivacySetting, z: Denominators, grid: LogGrid) -> FloatArray:
-    """Return the expected local errors in each cell: the cross-correlation of the noise's law with each
-    group's law of z.
+    """Return the expected number of local errors in each cell: the cross-correlation of the distributions of noise and
+    z.
     """
     cdf = setting.law.cdf(np.array(setting.parameters)[None], grid.y)[0]
     nodes = grid.share.shape[1]
@@ -289,7 +287,7 @@ def _cells(setting: PrivacySetting, z: Denominators, grid: LogGrid) -> FloatArra
 
 
 def _cells_of_few(setting: PrivacySetting, z: Denominators, grid: LogGrid) -> FloatArray:
-    """Return `_cells` computed directly from the law at each value of z, for few values.
+    """Return `_cells`, computed from the noise's distribution at each of few values of z.
 
     An error on an edge between bins belongs to the upper bin.
     """
@@ -305,9 +303,9 @@ def _cells_of_few(setting: PrivacySetting, z: Denominators, grid: LogGrid) -> Fl
 
 
 def _local_sums(setting: PrivacySetting, z: Denominators) -> FloatArray:
-    """Return n, n E e, n E e^2, n Var e, n Cov(e, e^2), n Var e^2, (U, 6), for fixed readings.
+    """Return n, n E e, n E e^2, n Var e, n Cov(e, e^2), n Var e^2 of local errors e, (U, 6), for fixed readings.
 
-    E e^k = E|psi|^k mean(z^-k).
+    E e^k = E|psi|^k mean(z^-k), for noise psi and divisors z.
     """
     m1, m2, m3, m4 = setting.moments
     w = z.inverse * ((1 - z.zero) * z.n)[:, None]
@@ -332,11 +330,7 @@ def _noise(
     error: ErrorKind,
     key: tuple[int, int],
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return each group's contribution to the error of each period, and to the root of the part that is subtracted,
-    and what all groups with a split setting add together.
-
-    Only periods with a relative error are included.
-    """
+    """Return the fields ``noise``, ``shift`` and ``split`` of `MixedGroups`, for periods that have an error."""
     sums = np.stack([profile.cells[rows].sum(axis=0) for rows in groups])
     together = sums.sum(axis=0)
     kept, scale = error_scale(together, aggregate, error)
@@ -358,11 +352,12 @@ def _noise(
 
 
 def noise_sums(setting: PrivacySetting, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Return one draw of the sum of all noises of each period; ``sums`` (T, 5) are the number and power sums of its
-    readings.
+    """Return one draw of the sum of all noise in each period.
 
-    The draw is exact if the mechanism can draw sums. Otherwise it is normal, unless a period has too few readings for
-    that (`sums_of_few`). For relative noise, s psi, the sum has the right variance and, if sums are exact, the right
+    ``sums``  (T, 5) number of readings and their power sums in each period
+
+    The draw is exact if the mechanism can draw sums. Otherwise it is normal, except in periods with few readings
+    (`sums_of_few`). For relative noise, the sum of s psi has the right variance and, if sums are exact, the right
     kurtosis.
     """
     law, parameters = setting.law, np.array(setting.parameters)
@@ -382,8 +377,8 @@ def _variance_noise(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the sums over a group's readings of 2 (s - mean) psi + psi^2 - sigma^2, and of psi.
 
-    Each period's readings are replaced by three values (`halfmask.evaluation.analytic.variance_errors`). Sums are
-    normal for values that represent many readings, and drawn one by one for the others.
+    Each period's readings are represented by three values (`halfmask.evaluation.analytic.variance_errors`). Sums are
+    normal for values that represent many readings; otherwise the noise of each reading is drawn.
     """
     law, parameters = setting.law, np.array(setting.parameters)
     change, total, held = np.zeros(len(sums)), np.zeros(len(sums)), sums[:, 0] > 0

@@ -1,20 +1,22 @@
-"""Personal privacy: the privacy of a setting for one producer, whose readings differ from the population's.
+"""Personal privacy: the privacy score of a setting for one producer, whose readings differ from the population's.
 
-The same noise protects small readings more than large ones, because errors are relative. Personal privacy is the
-study's q for the producer's own law of readings, with as many local errors as in a typical sample. It is therefore on
-the menu's scale. With fewer errors, a short history would have a lower score only because its histogram is short.
+Errors are relative, so the same noise protects small readings more than large ones. Personal privacy is the study's
+score q, computed for the distribution of the producer's readings and the number of local errors in a typical sample. It
+is therefore comparable with the menu's scores. A short history alone does not lower it.
 
-Few readings say little about a producer. Producers are therefore assumed to differ in their level theta, the mean of
+Few readings reveal little about a producer. So producers are assumed to differ in their level theta, the mean of
 log |s|:
 
     theta ~ Normal(m, v),   1/v = p/W + 1/B,   m = v (own level p/W + population's level/B)
 
-after p periods of own readings. W and B are the variances of log |s| within and between producers. Their sum is the
-population's variance; their ratio W/B = k is the prior's ``strength``. Readings of one period are similar, so a period
-counts as one reading; if they are not, the interval is wider than necessary. Around its level, a producer's law of
-readings is drawn from Dirichlet(own counts + k r population's shape), with r readings per period. The population's
-shape is its law, contracted around its level until its variance is W. The model fails if a producer's readings drift
-over time.
+p  periods of own readings
+W  variance of log |s| within producers B  variance of log |s| between producers
+k  the ratio W/B, the prior's ``strength``
+
+W + B is the population's variance. Readings of one period are similar, so a period counts as one reading. If they are
+not, the interval is wider than necessary. Around its level, the distribution of a producer's readings is drawn from
+Dirichlet(own counts + k r population's shape), with r readings per period. The population's shape is its distribution,
+contracted around its level until its variance is W. The model fails if a producer's readings drift over time.
 """
 
 from collections.abc import Sequence
@@ -37,19 +39,19 @@ from halfmask.profiles.rounding import common_step
 
 DRAWS = 100
 TINY = 1e-300
-"""An almost zero share, for laws that need a positive one."""
+"""A positive share that is used in place of zero."""
 
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """Knowledge about the population that a producer may have, without anybody's own data.
+    """What is known about the population; it contains no single producer's data.
 
     ``bins``, ``share``  shares of |s| in logarithmic bins
     ``zeros``            share of readings that are zero
-    ``strength``         the ratio k, in periods
+    ``strength``         the ratio k of variances within and between producers, in periods
     ``a_period``         readings of a user in a period
     ``errors``           number of local errors in a typical sample of the menu's study
-    ``step``             readings are multiples of this; None if unknown
+    ``step``             the step of which readings are multiples; None if unknown
     """
 
     bins: IntArray
@@ -63,9 +65,9 @@ class Prior:
 
 @dataclass(frozen=True, eq=False)
 class PersonalLaws:
-    """Possible laws of one producer's readings, one per row: shares over the bins, and the share of zeros.
+    """Possible distributions of one producer's readings, one per row: shares over the bins, and the share of zeros.
 
-    ``step`` is what readings are multiples of; None if unknown.
+    ``step``  the step of which readings are multiples; None if unknown
     """
 
     bins: IntArray
@@ -75,7 +77,7 @@ class PersonalLaws:
 
 
 def population_prior(profile: Profile, menu: Menu) -> Prior:
-    """Return the prior of a profile, for a menu made from it or from similar data."""
+    """Return the prior from a profile. The menu must be made from it or from similar data."""
     histogram = profile.histogram
     bins, column = np.unique(histogram.bin, return_inverse=True)
     if not len(bins):
@@ -96,7 +98,7 @@ def population_prior(profile: Profile, menu: Menu) -> Prior:
 
 
 def public_prior(menu: Menu) -> Prior:
-    """Return the prior of a menu alone, from its public summary of the population; it is coarser than a profile's."""
+    """Return the prior from the public summary in a menu. It is coarser than that of a profile."""
     told, made = menu.public, menu.provenance
     if told is None or not made.get("sizes") or not made.get("readings"):
         raise OptionError(
@@ -112,7 +114,7 @@ def public_prior(menu: Menu) -> Prior:
 
 
 def _strength(profile: Profile) -> float:
-    """Return the variance of log |s| within users divided by that between their means, cut to 0.1 and 100."""
+    """Return the variance of log |s| within users divided by that between users, limited to 0.1 to 100."""
     row, logs, count = profile.histogram.row, np.log(centre(profile.histogram.bin)), profile.histogram.count
     n = np.bincount(row, count, len(profile))
     held = n > 0
@@ -131,18 +133,14 @@ def own_counts(readings: FloatArray) -> tuple[IntArray, FloatArray, int]:
 
 
 def own_step(readings: FloatArray) -> float | None:
-    """Return the largest usual step (0.1, 0.05, 0.02, 0.01 ...) that divides all of a producer's
-    readings; None if none does.
-    """
+    """Return the largest step (0.1, 0.05, 0.02, 0.01 ...) of which all readings are multiples, or None."""
     return common_step(np.unique(np.abs(readings)[np.abs(readings) >= SMALLEST]))
 
 
 def personal_laws(
     bins: IntArray, counts: FloatArray, zeros: int, prior: Prior, rng: np.random.Generator, draws: int = DRAWS
 ) -> PersonalLaws:
-    """Return random possible laws of a producer's readings, one per row; the first row is their mean,
-    the expected law.
-    """
+    """Draw possible distributions of a producer's readings, one per row. The first row is their mean."""
     level, precision = _level(bins, counts, prior)
     own = round(float(counts @ bins / counts.sum())) if len(bins) else 0
     shape, share = _shape(prior)
@@ -162,7 +160,7 @@ def personal_laws(
 
 
 def _level(bins: IntArray, counts: FloatArray, prior: Prior) -> tuple[float, float]:
-    """Return mean and precision (1/v) of a producer's level, in bins; bins are logarithmic."""
+    """Return mean and precision 1/v of a producer's level, in units of logarithmic bins."""
     middle = float(prior.share @ prior.bins)
     variance = max(float(prior.share @ (prior.bins - middle) ** 2), 1.0)
     within, between = variance * np.array([prior.strength, 1.0]) / (1 + prior.strength)
@@ -173,8 +171,8 @@ def _level(bins: IntArray, counts: FloatArray, prior: Prior) -> tuple[float, flo
 
 
 def _shape(prior: Prior) -> tuple[IntArray, FloatArray]:
-    """Return the bins of the population's law around its level, contracted to the variance within
-    producers, and shares.
+    """Return the population's distribution around its level, contracted to the variance within producers: bins and
+    shares.
     """
     middle = float(prior.share @ prior.bins)
     closer = np.sqrt(prior.strength / (1 + prior.strength))
@@ -182,7 +180,7 @@ def _shape(prior: Prior) -> tuple[IntArray, FloatArray]:
 
 
 def together(laws: Sequence[PersonalLaws]) -> PersonalLaws:
-    """Return the laws of several producers over one common range of bins, one per row."""
+    """Combine the distributions of several producers over a common range of bins, one per row."""
     low, high = min(int(each.bins[0]) for each in laws), max(int(each.bins[-1]) for each in laws)
     share = np.zeros((sum(len(each.share) for each in laws), high - low + 1))
     row = 0
@@ -194,8 +192,9 @@ def together(laws: Sequence[PersonalLaws]) -> PersonalLaws:
 
 
 def personal_privacy(menu: Menu, law: PersonalLaws, errors: float) -> FloatArray:
-    """Return q of every setting of the menu (first axis) under every law (second axis), with ``errors``
-    local errors.
+    """Return the privacy score of each setting (first axis) for each distribution of readings (second axis).
+
+    ``errors``  number of local errors
     """
     error: ErrorKind = menu.provenance.get("error", "relative")
     settings = [each.setting for each in menu.settings]
@@ -214,7 +213,7 @@ def personal_privacy(menu: Menu, law: PersonalLaws, errors: float) -> FloatArray
 def masked_once(
     menu: Menu, bins: IntArray, counts: FloatArray, zeros: int, step: float | None = None
 ) -> FloatArray | None:
-    """Return the expected q of every setting if exactly these readings are masked once each; None if none has an error.
+    """Return the expected privacy score of each setting if exactly these readings are masked once; None without errors.
 
     A short history has few errors, and so a lower score.
     """
@@ -227,7 +226,7 @@ def masked_once(
 
 
 def _denominators(law: PersonalLaws, kind: NoiseKind, error: ErrorKind, errors: float) -> Denominators:
-    """Return the divisors of the local errors of each law; see `evaluation.denominators`."""
+    """Return the divisors of the local errors for each distribution of readings; see `evaluation.denominators`."""
     laws = len(law.share)
     n, none, one = np.full(laws, errors), np.zeros(laws), np.ones((laws, 1))
     sizes = centre(law.bins)
@@ -246,15 +245,14 @@ def _denominators(law: PersonalLaws, kind: NoiseKind, error: ErrorKind, errors: 
 
 
 def middle(values: FloatArray) -> FloatArray:
-    """Return the median over the drawn laws, which is the value to state.
+    """Return the median over the drawn distributions, which is the score to state.
 
-    The expected law (first column) is left out: as a mixture it is wider than each possible law, so its privacy is too
-    high.
+    The first column, the mean distribution, is left out: it is wider than each single one, so its score is too high.
     """
     return np.asarray(np.median(values[:, 1:], axis=1))
 
 
 def privacy_interval(values: FloatArray, levels: Sequence[float] = (10, 90)) -> tuple[FloatArray, FloatArray]:
-    """Return the 10th and 90th percentiles over the drawn laws (all but the first column)."""
+    """Return the 10th and 90th percentiles over the drawn distributions, without the first column."""
     low, high = np.percentile(values[:, 1:], levels, axis=1)
     return low, high

@@ -1,4 +1,4 @@
-"""Advice to one producer: the setting of the menu that meets a wish, from readings that never leave the machine."""
+"""Advice to one producer: the setting of the menu that best meets a wish. Readings never leave the machine."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,22 +28,23 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FEW = 0.8
-"""If the producer's own readings have less weight than this in the advice, a note says that they are few."""
+"""A note says that readings are few if their weight in the advice is below this."""
 
 
 def check_score(privacy: float) -> None:
-    """Raise an OptionError if no setting could have this least privacy."""
+    """Raise an OptionError if a privacy score is not between 0 and 1."""
     if not 0 <= privacy <= 1:
         raise OptionError(f"a privacy of {privacy:g} cannot be met: scores are from 0 to 1", field="privacy")
 
 
 @dataclass(frozen=True)
 class Wish:
-    """A producer's wishes; if there are several, all must be met.
+    """A producer's wishes, all of which must be met.
 
     ``min_privacy``  least personal privacy, with 90 % confidence
     ``peak_limit``   largest share of days on which the evening peak is visible (see `evening_peak`)
-    ``min_reward``   least reward, with ``rewards`` by setting id
+    ``min_reward``   least reward
+    ``rewards``      the reward of each setting, by id
     """
 
     min_privacy: float | None = None
@@ -67,7 +68,7 @@ class Wish:
             raise OptionError("a least reward needs the reward of each setting", kind="rewards")
 
     def shortfall(self, low: float, peak: float | None, reward: float | None) -> float:
-        """Return the sum of what a setting misses of the wishes; 0 if it meets them."""
+        """Return by how much a setting misses the wishes, added up; 0 if it meets them."""
         missing = 0.0
         if self.min_privacy is not None:
             missing += max(self.min_privacy - low, 0.0)
@@ -81,7 +82,10 @@ class Wish:
 
 @dataclass(frozen=True, eq=False)
 class OwnReadings:
-    """One producer's readings; ``times`` are local, in microseconds, None if unknown."""
+    """One producer's readings.
+
+    ``times``  local times in microseconds; None if unknown
+    """
 
     values: FloatArray
     times: IntArray | None = None
@@ -89,14 +93,14 @@ class OwnReadings:
 
 @dataclass(frozen=True)
 class Personal:
-    """A setting's results for one producer: personal privacy with its 80 % interval, and the population's scores.
+    """The results of a setting for one producer: personal privacy with its 80 % interval, and the menu's entry.
 
-    ``privacy``    median over the possible laws of the producer's readings: the truth is equally likely above and
-                   below. It is cut at 1, the study's largest errors, which very small readings may exceed
-    ``once``       score of exactly these readings, each masked once; lower for few readings, because few errors fill
-                   few bins of a histogram. None if no reading has an error
-    ``peak``       probability that the evening peak is visible; None if not asked for
-    ``shortfall``  what the setting misses of the wish
+    ``privacy``    median over the possible distributions of the producer's readings, so that the true score is equally
+                   likely above and below; at most 1, although very small readings may have larger errors than the
+                   study's
+    ``once``       score if exactly these readings are masked once each; lower for few readings; None without errors
+    ``peak``       probability that the evening peak is visible; None if not requested
+    ``shortfall``  by how much the setting misses the wishes
     """
 
     entry: MenuSetting
@@ -113,8 +117,8 @@ class Personal:
 class Recommendation(Shown):
     """The advice to a producer.
 
-    ``chosen``      the setting that meets the wish best
-    ``meets``       False if no setting meets the wish; ``chosen`` then comes closest
+    ``chosen``      the setting that meets the wishes best
+    ``meets``       whether it meets the wishes; if not, it comes closest
     ``own_weight``  weight of the producer's own readings against the population's (0 to 1)
     """
 
@@ -155,9 +159,9 @@ class Recommendation(Shown):
 
 
 def own_readings(source: Any, *, producer: str | None = None, **options: Any) -> OwnReadings:
-    """Return one producer's usable readings from an array, or from any source that `open_panel` accepts.
+    """Return one producer's usable readings, from an array or from any source that `open_panel` accepts.
 
-    ``options`` are those of `open_panel`.
+    ``options``  options of `open_panel`
     """
     if isinstance(source, np.ndarray | list | tuple):
         values = np.asarray(source, float).ravel()
@@ -180,10 +184,10 @@ def own_readings(source: Any, *, producer: str | None = None, **options: Any) ->
 
 
 def recommend(menu: Menu, own: OwnReadings, wish: Wish, prior: Prior, *, seed: int = 7) -> Recommendation:
-    """Return the setting of the menu that meets a producer's wish best.
+    """Return the setting of the menu that best meets a producer's wishes.
 
-    Of the settings that meet it, this is the one with the highest objective; if only a least reward is asked for, the
-    one with the highest personal privacy. If none meets it, the one that misses least is returned.
+    Of the settings that meet them, it is the one with the highest objective (or with the highest personal privacy, if
+    the only wish is a reward). If no setting meets them, it is the one with the smallest shortfall.
     """
     if not len(own.values):
         raise OptionError("the producer has no usable reading: there is nothing to judge by", kind="empty")

@@ -1,9 +1,9 @@
-"""Requirements: producers ask for a change of privacy, the consumer for one of utility (the paper's relations 3 and 4).
+"""Requirements: producers ask for more privacy, the consumer asks for more utility (the paper's relations 3 and 4).
 
-Relation 3, one setting for all: with (q, u) the current setting's median privacy and utility, find the best setting
-with q* > q + delta and u* > u + c. Relation 4, one setting per producer: producer n has its own delta_n and gets the
-setting with the highest utility that has q* > q + delta_n. The system's utility under this assignment is then measured
-and compared with u + c. Inequalities are strict, as in the paper: delta = 0 asks for more privacy than now.
+The current setting has median privacy q and utility u. In relation 3, all producers get the same setting: the best one
+with privacy above q + delta and utility above u + c. In relation 4, producer n has its own delta_n, and gets the most
+useful setting with privacy above q + delta_n. The resulting utility of the system is measured and compared with u + c.
+Inequalities are strict, as in the paper: delta = 0 asks for more privacy than now.
 """
 
 import csv
@@ -26,9 +26,9 @@ from halfmask.profiles.profile import Profile
 class Choice:
     """The answer to relation 3.
 
-    ``chosen``        best setting that meets both sides; None if there is none
-    ``most_useful``   setting with the largest objective that is private enough; None if none is
-    ``most_private``  setting with the highest privacy that is useful enough; None if none is
+    ``chosen``        best setting that meets both requirements; None if there is none
+    ``most_useful``   best setting that is private enough; None if there is none
+    ``most_private``  most private setting that is useful enough; None if there is none
     """
 
     current: MenuSetting
@@ -40,9 +40,11 @@ class Choice:
 
 
 def choose(menu: Menu, current: str, *, delta: float, c: float) -> Choice:
-    """Return the menu's best setting (largest objective) that meets both changes.
+    """Return the menu's best setting (largest objective) that meets both requirements.
 
-    ``current`` is an id of the menu or the text of one of its settings.
+    ``current``  id or text of the current setting
+    ``delta``    required increase of privacy
+    ``c``        required increase of utility
     """
     _finite(delta=delta, c=c)
     settings, now = menu.settings, _current(menu, current)
@@ -64,12 +66,12 @@ def choose(menu: Menu, current: str, *, delta: float, c: float) -> Choice:
 class Assignment:
     """The answer to relation 4.
 
-    ``settings``              each producer's setting id
+    ``settings``              id of each producer's setting
     ``unmet``                 producers who ask for more privacy than any setting has; they get the most private one
     ``kept``                  number of producers without a delta, who keep the current setting
     ``privacy``, ``utility``  the system's medians over repeats
-    ``eased``                 if the utility is not enough, the reduction of every delta that would suffice; None if
-                              none would
+    ``eased``                 if utility is not enough: the reduction of every delta that would suffice; None if none
+                              would
     """
 
     current: MenuSetting
@@ -83,7 +85,7 @@ class Assignment:
 
     @property
     def feasible(self) -> bool:
-        """Whether the wishes of all producers and of the consumer are met."""
+        """Whether the requirements of all producers and of the consumer are met."""
         return not self.unmet and self.utility > self.utility_above
 
 
@@ -98,7 +100,7 @@ def assign(
     seed: int = 7,
     other_data: bool = False,
 ) -> Assignment:
-    """Return each producer's most useful setting that meets its delta, and the resulting utility."""
+    """Give each producer the most useful setting that meets its delta, and measure the resulting utility."""
     profile = menu.masked_profile(profile, other_data=other_data)
     _finite(c=c)
     for label, delta in deltas.items():
@@ -134,9 +136,7 @@ def assign(
 
 
 def read_deltas(path: str | Path) -> dict[str, float]:
-    """Return the deltas in a CSV file with the columns ``user,delta`` and one producer per row; headings
-    are optional.
-    """
+    """Read deltas from a CSV file with the columns ``user,delta``, one producer per row. Headings are optional."""
     deltas: dict[str, float] = {}
     for number, row in read_rows(path):
         if number == 1 and len(row) == 2 and row[1].lower() == "delta":
@@ -166,7 +166,7 @@ def read_deltas(path: str | Path) -> dict[str, float]:
 
 
 def read_rows(path: str | Path) -> list[tuple[int, list[str]]]:
-    """Return the rows of a CSV file that are not empty, with their numbers from 1 and stripped cells."""
+    """Return the non-empty rows of a CSV file: their numbers, counted from 1, and cells without outer blanks."""
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as lines:
             rows = [(number, [cell.strip() for cell in row]) for number, row in enumerate(csv.reader(lines), 1)]
@@ -179,7 +179,7 @@ def read_rows(path: str | Path) -> list[tuple[int, list[str]]]:
 def _measure(
     profile: Profile, menu: Menu, people: IntArray, chosen: IntArray, repeats: int, seed: int
 ) -> tuple[float, float]:
-    """Return median privacy and utility of the system over repeats of the noise, for a fixed assignment."""
+    """Return the system's median privacy and utility for a fixed assignment, over repeats of the noise."""
     used = np.unique(chosen)
     hands = [people[chosen == number] for number in used]
     systems = build_groups(
@@ -205,9 +205,7 @@ def _ease(
     repeats: int,
     seed: int,
 ) -> float | None:
-    """Return the smallest reduction of every delta (to 0.01) that makes the system's utility sufficient;
-    None if none does.
-    """
+    """Return the smallest reduction of every delta (to 0.01) that makes utility sufficient; None if there is none."""
     people = eligible(profile)
 
     def enough(hundredths: int) -> bool:
@@ -225,7 +223,7 @@ def _ease(
 
 
 def _cheapest(menu: Menu, now: MenuSetting, delta: float | None) -> int:
-    """Return the index of the most useful setting that is private enough, or else of the most private one."""
+    """Return the index of the most useful setting that is private enough; without one, of the most private setting."""
     if delta is None:
         return menu.settings.index(now)
     private = [each for each in menu.settings if each.privacy.median > now.privacy.median + delta]

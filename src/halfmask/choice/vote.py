@@ -1,11 +1,11 @@
-"""Election of one setting for all: plurality, Borda, approval, Condorcet, or the median voter.
+"""Elections of one setting for all: plurality, Borda, approval, Condorcet, or the median voter.
 
-A file of preferences has one row per voter, with ids of the menu, best first (`C,B,A`). For approval the order does not
-matter. Rows may have different lengths: settings that a voter leaves out rank below all others. If the first cell of
-the first row is ``voter``, that row is a heading, and the first column names the voters.
+A file of preferences has one row per voter: ids of the menu, best first (`C,B,A`). For approval the order does not
+matter. Rows may have different lengths: settings that a voter leaves out rank below all others. If the first cell is
+``voter``, the first row holds headings, and the first column names the voters.
 
-Ties: the tied setting with the highest median privacy wins, so that nobody loses privacy by a tie. Under Condorcet's
-rule, a tie of pairwise wins minus losses is first decided by Borda points.
+A tie is won by the setting with the highest median privacy. Under Condorcet's rule, ties are first decided by Borda
+points.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,10 +24,12 @@ Ballot = Sequence[str]
 
 @dataclass(frozen=True)
 class Election:
-    """The winner and the tally; ``tied`` are the settings that the tie rule decided between, empty without a tie.
+    """The winner and the tally.
 
-    The tally counts first choices (plurality, and median in order of privacy), points (Borda), approvals, or pairwise
-    wins minus losses (Condorcet). ``note`` explains the result if necessary.
+    ``tally``  first choices (plurality and median), points (Borda), approvals, or pairwise wins minus losses
+               (Condorcet)
+    ``tied``   settings with the same tally, of which one was chosen as the module describes; empty without a tie
+    ``note``   explains the result if necessary
     """
 
     rule: Rule
@@ -39,7 +41,7 @@ class Election:
 
 
 def vote(menu: Menu, ballots: Sequence[Ballot], rule: Rule = "plurality") -> Election:
-    """Return the setting that the voters elect."""
+    """Return the result of an election."""
     if rule not in get_args(Rule):
         raise OptionError(f"rule '{rule}' is none of {', '.join(get_args(Rule))}", kind="rule")
     if not ballots:
@@ -50,9 +52,7 @@ def vote(menu: Menu, ballots: Sequence[Ballot], rule: Rule = "plurality") -> Ele
 
 
 def read_preferences(path: str | Path, menu: Menu) -> list[list[str]]:
-    """Return the ballots in a CSV file in the format above; raise a SourceError with the row if a
-    setting is unknown.
-    """
+    """Read ballots from a CSV file. Raise a SourceError with the row if a setting is unknown."""
     rows = read_rows(path)
     named = bool(rows) and rows[0][1][0].lower() == "voter"
     ballots = []
@@ -80,7 +80,7 @@ def _check(menu: Menu, ballot: Ballot, place: str) -> None:
 
 
 def _elected(menu: Menu, rule: Rule, tally: dict[str, float], voters: int) -> Election:
-    """Return the election won by the largest tally; ties go to higher privacy."""
+    """Return the election with the largest tally as the winner. Ties go to higher privacy."""
     top = max(tally.values())
     first = [id for id in menu.ids if tally[id] == top]
     winner = max((menu[id] for id in first), key=lambda each: each.privacy.median)
@@ -98,7 +98,7 @@ def _approval(menu: Menu, ballots: Sequence[Ballot]) -> Election:
 
 
 def _borda_points(menu: Menu, ballots: Sequence[Ballot]) -> dict[str, float]:
-    """Return Borda points: m - 1 for the first of m settings, one less for each place.
+    """Return Borda points: of m settings, the first gets m - 1 points, and each further one a point less.
 
     Settings that a voter leaves out share the remaining points evenly.
     """
@@ -117,9 +117,9 @@ def _borda(menu: Menu, ballots: Sequence[Ballot]) -> Election:
 
 
 def _condorcet(menu: Menu, ballots: Sequence[Ballot]) -> Election:
-    """Return the setting that beats every other one in pairs.
+    """Elect the setting that beats every other one in pairs.
 
-    Without one, the setting with the most wins minus losses wins (Copeland), with ties decided by Borda points.
+    Without one, the setting with the most wins minus losses is elected (Copeland). Ties are decided by Borda points.
     """
     ranks = [{id: place for place, id in enumerate(ballot)} for ballot in ballots]
     last = len(menu.ids)
@@ -142,9 +142,10 @@ def _condorcet(menu: Menu, ballots: Sequence[Ballot]) -> Election:
 
 
 def _median(menu: Menu, ballots: Sequence[Ballot]) -> Election:
-    """Return the first choice of the middle voter, in order of privacy; the more private one of two middle voters.
+    """Elect the first choice of the middle voter, in order of privacy. Of two middle voters, the one for more privacy
+    counts.
 
-    No other setting would beat it in pairs, if every voter prefers settings closer to its first choice.
+    No other setting would beat it in pairs if every voter prefers settings closer to its first choice.
     """
     order = sorted(menu.settings, key=lambda each: each.privacy.median)
     tally = {each.id: float(sum(ballot[0] == each.id for ballot in ballots)) for each in order}

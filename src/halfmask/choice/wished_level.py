@@ -1,6 +1,6 @@
-"""Advice by wishes on an offer's own axes: which level keeps the epsilon and pays the reward that a producer wants.
+"""Advice from wishes for epsilon and reward: which level of an offer meets them.
 
-It uses no reading of the producer, so the choice tells nothing about the home beyond the wish itself.
+It uses no reading of the producer, so the choice reveals only the wish.
 """
 
 import math
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WishedLevel:
-    """One level: its promise about what the wish names, its reward, and whether it meets the wish."""
+    """One level: its guarantee for the question asked, its reward, and whether it meets the wish."""
 
     entry: MenuSetting
     promise: KeptPromise
@@ -29,11 +29,12 @@ class WishedLevel:
 
 @dataclass(frozen=True)
 class WishedLevels(Shown):
-    """The advice: of the levels that meet the wish, the one that pays most, and then the one with the least noise.
+    """The advice: of the levels that meet the wish, the best paid one; of equally paid ones, the one with the least
+    noise.
 
-    If none meets it, ``chosen`` is the one with the strongest promise.
+    If no level meets it, ``chosen`` has the strongest guarantee.
 
-    ``question``  what the promises are about
+    ``question``  what the guarantees cover
     """
 
     chosen: WishedLevel
@@ -73,12 +74,12 @@ def wished_level(
     rewards: Mapping[str, float] | None = None,
     least_reward: float | None = None,
 ) -> WishedLevels:
-    """Return the level of an offer that keeps ``epsilon``.
+    """Return the level of an offer that guarantees ``epsilon``.
 
-    ``protect``       what may change (see `question`); by default what the offer promises about
-    ``change``        of a reading, if ``protect`` is reading or day
-    ``rewards``       by id of a level
-    ``least_reward``  wish: at least this reward
+    ``protect``       what may change (see `question`); by default what the offer covers
+    ``change``        largest change of a reading, if ``protect`` is reading or day
+    ``rewards``       reward of each level, by id
+    ``least_reward``  least reward that is wished
     """
     if not 0 < epsilon < math.inf:
         raise OptionError(f"epsilon {epsilon:g}: wish for a number above 0, as in 2", kind="range", field="epsilon")

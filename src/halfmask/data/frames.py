@@ -34,7 +34,7 @@ def as_frame(source: object) -> Frame:
 
 
 def open_frame(connection: duckdb.DuckDBPyConnection, frame: Frame) -> DuckDBTable:
-    """Open a data frame as a table. A frame in memory is used directly; a lazy one is streamed again for every query."""
+    """Open a data frame as a table. A frame in memory is used directly; a lazy one is streamed for every query."""
     source = f"{frame.implementation.name.lower()} frame"
     native = frame.to_native()
     if isinstance(native, duckdb.DuckDBPyRelation):

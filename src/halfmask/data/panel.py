@@ -80,8 +80,7 @@ class Panel:
     The other fields:
 
     ``ordered``   the frame with a column ``order`` (Int64) that grows in the source's order; it is slower, and is used
-                  only
-                  to find the first and last of duplicates
+                  only to find the first and last of duplicates
     ``unit``      the unit of the values, if known
     ``quantity``  the kind of values if they must not be summed, such as temperatures (`averaged_quantities`)
     ``register``  whether the values were counter states; None if not known

@@ -69,14 +69,11 @@ class Mechanism(ABC):
     ``deterministic``    whether it adds no randomness, so that a change of the reading may be visible with certainty
     ``proven``           whether the distribution is known to be symmetric, with atoms only at 0 or on its `lattice`
     ``falling``          whether the density falls with |psi|; then the largest of all changes up to a size has the
-                         largest
-                         delta, at every epsilon
+                         largest delta, at every epsilon
     ``exact_sums``       whether `standard_sums` is exact; if not, it uses the central limit theorem
     ``fisher``           Fisher information about the reading, E (f'/f)^2 with density f, times the variance of the
-                         noise:
-                         how much better than the mean the best estimator of many reports is; infinite if the density
-                         has
-                         jumps, or if unknown
+                         noise: how much better than the mean the best estimator of many reports is; infinite if the
+                         density has jumps, or if unknown
     ``unit_parameters``  parameters of noise of size about 1, which `grown` scales; None if there are none
     ``shapes``           starting points for a search of the best shape; empty if the noise has only one shape
     """

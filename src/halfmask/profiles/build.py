@@ -43,8 +43,7 @@ class Policies:
     """How to treat unusable readings.
 
     ``duplicates``   which of several readings at one time to keep, or "error"; "auto" keeps the first, but raises an
-                     error
-                     if more than 1 % of the readings are duplicates
+                     error if more than 1 % of the readings are duplicates
     ``nonfinite``    whether to drop missing, NaN and infinite values, or to raise an error
     ``low``, ``high``  values outside these bounds are dropped; without bounds, extreme values raise an error
     """

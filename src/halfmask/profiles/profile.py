@@ -84,8 +84,7 @@ class Profile(Result):
     ``scales``     readings by the bin of their user's mean |s|
     ``rounded``    non-zero readings by the coarsest step of which they are multiples (see `rounding`)
     ``grain``      the unit of these steps; None without readings; 0 in a sum of profiles with different grains, which
-                   has
-                   no such counts
+                   has no such counts
 
     Per bin, over all users, also in a subset: ``bin_index`` (bins that occur), ``bin_counts`` (readings), ``bin_sizes``
     (sum of |s|) and ``bin_negatives`` (negative readings).

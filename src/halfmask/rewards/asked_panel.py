@@ -1,37 +1,41 @@
 """The producers who are asked to take part, the rewards that buy the most for the money, and the error of their total.
 
-The consumer's optimum. With p_k(r) the share that takes setting k at rewards r >= 0, and b_k the benefit of one
-producer who chooses k, the problem is to maximise lambda sum_k p_k b_k - sum_k p_k r_k. lambda is the price of utility.
-For one class of producers (plain logit) it is concave in the shares, and its solution is
+1. Best rewards for a given benefit. p_k(r) is the share of producers that takes setting k at rewards r >= 0, b_k is the
+benefit of one producer who takes k, and lambda is the value of benefit in money. The problem is to maximise
 
-    r_k = max(0, lambda b_k - 1/beta - L),     L = sum_k p_k (lambda b_k - r_k),
+    lambda sum_k p_k b_k - sum_k p_k r_k
 
-with beta the value of money to producers. The paid settings are found by adding settings in order of falling benefit
-while lambda b_k > 1/beta + L. For a given set of paid settings, L has a closed form. Let s = sum of exp(a_k) and g =
-sum of exp(a_k) lambda b_k / (1 + s), both over settings that are not paid. Then x = beta (L - g) solves
+For one class of producers (plain logit) it is concave in the shares. With beta the value of money to producers and a_k
+the value of k without a reward, its solution is
 
-    x exp(x) = sum over the paid of exp(a_k + beta lambda b_k - 1 - beta g) / (1 + s),
+    r_k = max(0, lambda b_k - 1/beta - L),  L = sum_k p_k (lambda b_k - r_k)
 
-so log x + x is known, and x is Wright's omega function of it.
+The paid settings are found by adding settings in order of falling benefit while lambda b_k > 1/beta + L. For a given
+set of paid settings, L has a closed form. Let s = sum of exp(a_k) and g = sum of exp(a_k) lambda b_k / (1 + s), both
+over unpaid settings. Then x = beta (L - g) solves
 
-For several classes (mixed logit, or draws of an uncertain model) the best common schedule is not a concave problem.
-With a separate schedule for every class it is concave, and its optimum bounds the benefit of every common schedule.
+    x exp(x) = sum over paid settings of exp(a_k + beta lambda b_k - 1 - beta g) / (1 + s)
 
-The total. N producers are asked; each sends h reports of mean size m in a period. If a share p_k takes a setting whose
-noise has variance v_k, the total of those who take part has the relative standard error
+so x is Wright's omega function of the logarithm of the right side.
 
-    e = sqrt(N h V) / (N h m P),     P = sum_k p_k,     V = sum_k p_k v_k.
+For several classes (mixed logit, or draws of an uncertain model) the best common rewards are not a concave problem.
+Separate rewards for every class are. Their optimum bounds the benefit of all common rewards.
 
-Two services add noise to the part of the total that is split, however many producers choose it: F, twice the variance
-of one draw, is added to N h V, and v_k is 0. The choice model gives every setting some producers, so F is there as soon
-as the menu has a split setting.
+2. Error of the total. N producers are asked. Each sends h reports of mean size m in a period. A share p_k takes setting
+k, whose noise has variance v_k. The total of those who take part has the relative standard error
 
-e falls with more producers and with less noise. It is not concave in the shares. But if one more participant has a
-fixed value c, the problem is the one above with b_k = c - v_k; scanning c scans participation.
+    e = sqrt(N h V) / (N h m P),  P = sum_k p_k,  V = sum_k p_k v_k
 
-The bound. Let h(c) be the largest value of c P - V within the budget if every class were paid by a separate schedule.
-Every (P, V) that money can buy then has V >= c P - h(c), for every c. So e^2 is at least the minimum over P of max_c (c
-P - h(c)) / P^2. This minimum lies at a crossing of two of these lines, so only crossings are tried. If all producers
+For a split setting, v_k is 0, and the two services add noise to the total once: F, twice the variance of one draw, is
+added to N h V. The choice model gives every setting some producers, so F is there whenever the menu has a split
+setting.
+
+The error is not concave in the shares. But if one more participant has a fixed value c, the problem is that of part 1
+with b_k = c - v_k. Scanning c scans participation.
+
+3. Lower bound on the error. Let h(c) be the largest value of c P - V within the budget, with separate rewards for every
+class. All (P, V) within the budget then have V >= c P - h(c) for every c. So e^2 is at least the minimum over P of
+max_c (c P - h(c)) / P^2. The minimum lies where two of these lines cross, so only crossings are tried. If all producers
 are alike, the bound is reached.
 """
 
@@ -46,17 +50,15 @@ from halfmask.errors import OptionError
 from halfmask.rewards.choice_model import Producers
 
 LEAST, MOST = 1e-9, 1e7
-"""Range of prices that are searched, relative to the value of money: the benefit is worth from almost nothing up to
-10^7 times as much.
-"""
+"""The range of lambda that is searched, relative to the value of money."""
 
 HALVINGS = 55
 
 
 def own_rewards(population: Producers, worth: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the best rewards (..., C, K) for each class separately, and their value L (..., C).
+    """Return the best rewards (..., C, K) for each of C classes separately, and their value L (..., C).
 
-    ``worth`` is lambda b (..., K).
+    ``worth``  lambda b (..., K)
     """
     order = np.argsort(-worth, axis=-1, kind="stable")[..., None, :]
     money = population.money[:, None]
@@ -77,10 +79,13 @@ def own_rewards(population: Producers, worth: FloatArray) -> tuple[FloatArray, F
 
 
 def apart_within(population: Producers, benefit: FloatArray, budget: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the best rewards (M, C, K) within budgets (M,), separate for every class, and a bound (M,) on the benefit.
+    """Return the best rewards (M, C, K) within M budgets, separate for every class, and an upper bound (M,) on the
+    benefit.
 
-    ``benefit`` is b (M, K). The rewards cost at most the budget per producer. No rewards exceed the bound: with
-    V(lambda) the best value at a price, benefit <= (V(lambda) + budget) / lambda for every lambda.
+    ``benefit``  b (M, K)
+    ``budget``   (M,) largest cost per producer
+
+    The bound holds for all rewards: benefit <= (V(lambda) + budget) / lambda for every lambda, with V the best value.
     """
     size = np.maximum(np.abs(benefit).max(axis=1), 1e-300)
     low, high = np.log(LEAST / (size * population.money.max())), np.log(MOST / (size * population.money.min()))
@@ -99,7 +104,7 @@ def cost_apart(population: Producers, paid: FloatArray) -> FloatArray:
 
 
 WITHIN = 1.959963984540054
-"""A total is within x of the truth in 95 of 100 periods if x = 1.96 e."""
+"""In 95 of 100 periods the relative error of a total is at most this times its standard error."""
 
 SCAN, ZOOMS, LINES = 24, 4, 20
 
@@ -108,11 +113,11 @@ SCAN, ZOOMS, LINES = 24, 4, 20
 class AskedPanel:
     """The producers that the consumer asks.
 
-    ``producers``  their number N
+    ``producers``  number N of producers
     ``reports``    number h of reports of each in a period
     ``size``       mean |s| of a report
-    ``variance``   variance of the noise that each report of a setting adds to the total (K,)
-    ``split``      variance that each split setting adds to the total once (K,); 0 if there is none
+    ``variance``   (K,) variance of the noise that each report of a setting adds to the total
+    ``split``      (K,) variance that each split setting adds to the total once; 0 if there is none
     """
 
     producers: int
@@ -122,7 +127,7 @@ class AskedPanel:
     split: FloatArray | float = 0.0
 
     def noise(self, shares: FloatArray) -> FloatArray:
-        """Return V + F / (N h) for shares (..., K)."""
+        """Return the noise variance per report asked for, V + F / (N h), for shares (..., K)."""
         once = np.where(shares > 0, self.split, 0.0).sum(axis=-1) / (self.producers * self.reports)
         return np.asarray(shares @ self.variance + once)
 
@@ -132,11 +137,11 @@ class AskedPanel:
         return self.error_of(taking, float(self.noise(shares))) if taking > 0 else np.inf
 
     def error_of(self, taking: float, noise: float) -> float:
-        """Return the error for the share that takes part, P, and the noise V + F / (N h)."""
+        """Return the relative standard error for the share that takes part and the result of `noise`."""
         return float(np.sqrt(noise / (self.producers * self.reports)) / (self.size * taking))
 
     def producers_for(self, error: float, shares: FloatArray) -> float:
-        """Return how many producers with these shares reach that error: (e N h m P)^2 = N h V + F."""
+        """Return the number of producers that is needed for an error, for given shares of settings."""
         aim, each = (error * self.size * float(shares.sum())) ** 2, float(shares @ self.variance)
         once = float(np.where(shares > 0, self.split, 0.0).sum())
         return float((each + np.sqrt(each**2 + 4 * aim * once)) / (2 * aim * self.reports))
@@ -144,7 +149,7 @@ class AskedPanel:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """The outcome of given rewards (K,) per report: shares (K,), expected cost per producer and report, and error."""
+    """The outcome of rewards (K,) per report: shares (K,), expected cost per producer and report, and error."""
 
     rewards: FloatArray
     shares: FloatArray
@@ -153,12 +158,12 @@ class Point:
 
     @property
     def within(self) -> float:
-        """Share of the truth that the total stays within in 95 of 100 periods."""
+        """The relative error of the total that is not exceeded in 95 of 100 periods."""
         return WITHIN * self.error
 
 
 def point(panel: AskedPanel, population: Producers, rewards: FloatArray) -> Point:
-    """Return the outcome of given rewards: shares, cost and error."""
+    """Return the outcome of rewards."""
     shares = population.shares(rewards)
     return Point(rewards, shares, float(shares @ rewards), panel.error(shares))
 
@@ -181,7 +186,7 @@ def scanned(panel: AskedPanel, population: Producers, budgets: FloatArray) -> Fl
 def least_error(panel: AskedPanel, population: Producers, found: Point) -> float:
     """Return a lower bound on the error of all rewards with the same cost as ``found``.
 
-    The bound uses many lines, most of them near ``found``.
+    It uses many lines, most of them near ``found``.
     """
     low, high = _span(panel)
     at = 2 * float(panel.noise(found.shares)) / float(found.shares.sum())  # where the error is stationary
@@ -193,7 +198,7 @@ def least_error(panel: AskedPanel, population: Producers, found: Point) -> float
 
 
 def _span(panel: AskedPanel) -> tuple[float, float]:
-    """Return the logarithms of the smallest and largest value c of one more participant that a search tries."""
+    """Return the logarithms of the smallest and largest value c of a participant that is searched."""
     varied = panel.variance[panel.variance > 0]
     return (float(np.log(varied.min() / 100)), float(np.log(varied.max() * 1000))) if len(varied) else (-1.0, 1.0)
 
@@ -201,7 +206,10 @@ def _span(panel: AskedPanel) -> tuple[float, float]:
 def _apart(
     panel: AskedPanel, population: Producers, c: FloatArray, budgets: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return rewards (B, S, C, K) of classes paid separately, and h(c) (B, S), for values c (B, S) of a participant."""
+    """Return separate rewards of classes (B, S, C, K), and h(c) (B, S).
+
+    ``c``  (B, S) values of a participant
+    """
     benefit = (c[:, :, None] - panel.variance).reshape(-1, len(panel.variance))
     paid, bound = apart_within(population, benefit, np.repeat(budgets, c.shape[1]))
     return paid.reshape(*c.shape, *paid.shape[1:]), bound.reshape(c.shape)
@@ -219,7 +227,7 @@ def _lowest(panel: AskedPanel, slopes: FloatArray, heights: FloatArray) -> float
 
 
 def costliest(panel: AskedPanel, population: Producers) -> Point:
-    """Return the outcome of rewards beyond which money buys nothing: all but 1 in 10^4 take the least noisy setting."""
+    """Return the outcome beyond which money has no effect: all but 1 in 10^4 producers take the least noisy setting."""
     quiet = int(np.argmin(panel.variance))
     behind = (np.maximum(population.appeal.max(axis=1), 0.0) - population.appeal[:, quiet]) / population.money
     rewards = np.zeros(len(panel.variance))
@@ -228,7 +236,7 @@ def costliest(panel: AskedPanel, population: Producers) -> Point:
 
 
 def budgets_of_curve(panel: AskedPanel, population: Producers, points: int) -> FloatArray:
-    """Return budgets from 0 up to the one that brings all but a thousandth of the possible reduction of error."""
+    """Return budgets from 0 up to the one that gives 99.9 % of the possible reduction of error."""
     alike = population.average
     last = costliest(panel, alike)
     halves = last.cost / 2.0 ** np.arange(24)
@@ -240,7 +248,7 @@ def budgets_of_curve(panel: AskedPanel, population: Producers, points: int) -> F
 
 
 def budget_for(panel: AskedPanel, population: Producers, error: float) -> float:
-    """Return roughly the budget at which the best rewards reach that error, if all producers were average."""
+    """Return roughly the budget at which the best rewards reach an error, if all producers were average."""
     alike = population.average
     high = costliest(panel, alike).cost
 

@@ -1,19 +1,19 @@
 """Truthful purchases: producers state their costs, and nobody gains by stating a false cost.
 
 Least cost under a bound on variance (Cummings, Ligett, Roth, Wu, Ziani: "Accuracy for Sale"). Producer n states a cost
-c_nk for sharing with setting k, whose noise has variance v_k. A producer who is not asked costs nothing, and leaves the
-variance v_0 of the consumer's guess of its reading. The consumer wants sum_n v <= V at least cost. If settings may be
-chosen by lottery, this is a linear program: everyone gets argmin_k c_nk + lambda v_k, except one producer with a
-lottery of two settings. Payments follow Vickrey, Clarke and Groves: producer n gets what it saves the others. Stating
-the truth is then best for everyone, and nobody loses. A producer with a lottery gets the stated cost of the setting
-that is drawn, plus a surplus that does not depend on the draw; so it does not lose by the draw either.
+c_nk for sharing with setting k, whose noise has variance v_k. A producer who is not asked costs nothing and adds the
+variance v_0 of the consumer's guess of its reading. The consumer wants a total variance of at most V at least cost. If
+settings may be drawn by lottery, this is a linear program: everyone gets argmin_k c_nk + lambda v_k, except one
+producer with a lottery of two settings. Payments follow Vickrey, Clarke and Groves: each producer gets what it saves
+the others. Stating the truth is then best for everyone, and nobody loses. A producer with a lottery gets the stated
+cost of the setting that is drawn, plus a surplus that does not depend on the draw, so that it does not lose by the draw
+either.
 
 Within a budget B (Ghosh and Roth, "Selling Privacy at Auction"). Producers state their cost v per unit of epsilon. With
-costs sorted, let k be the largest number with v_k / (N - k) <= B / k. These k producers are bought at epsilon 1 / (N -
-k), each for min(B / k, v_(k+1) / (N - k)).
+costs sorted, let k be the largest number with v_k / (N - k) <= B / k. These k producers are bought at epsilon
+1 / (N - k), each for min(B / k, v_(k+1) / (N - k)).
 
-No mechanism can ensure that producers send their true *readings*. Neither mechanism is protected against one person who
-bids under two names.
+Two things are not ensured: that producers send their true *readings*, and that nobody bids under two names.
 """
 
 from collections.abc import Sequence
@@ -33,9 +33,9 @@ LARGEST = 1e100
 class Purchase:
     """The setting that each producer sells, and its payment.
 
-    ``lottery``   (N, K + 1) probabilities of not being asked (column 0) and of each setting
-    ``payments``  (N,) what each producer gets; the expected value if its lottery has two outcomes
-    ``costs``     (N,) the stated cost of what it sells. The rest of the payment is its surplus
+    ``lottery``   (N, K + 1) probabilities: of not being asked (column 0) and of each setting
+    ``payments``  (N,) payment of each producer; the expected payment for the producer with a lottery
+    ``costs``     (N,) stated cost of what each sells; the rest of the payment is surplus
     ``variance``  total variance
     """
 
@@ -46,7 +46,7 @@ class Purchase:
 
     @property
     def spent(self) -> float:
-        """Sum of all payments."""
+        """The sum of all payments."""
         return float(self.payments.sum())
 
 
@@ -85,7 +85,7 @@ def least_cost(
                 "makes it truthful: allow more variance",
                 kind="needed",
             )
-        # The others' changes, step by step: a difference of two large totals would lose its last digits.
+        # Sums the others' changes. The difference of two large totals would lose digits.
         instead = float(np.where(steps.who == n, 0.0, others - whole) @ steps.price)
         payments[n] = max(instead, stated[n])
     full = np.concatenate([[unasked], variances])
@@ -102,10 +102,12 @@ def _check(costs: FloatArray, what: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Steps:
-    """Ways to lower the variance, cheapest first.
+    """Possible reductions of the variance, cheapest first.
 
-    Producer ``who`` changes from setting ``start`` to ``end``, which lowers the variance by ``gain`` and costs
-    ``price``.
+    ``who``           the producer
+    ``start``, ``end``  the settings between which it changes
+    ``gain``          reduction of the variance
+    ``price``         cost
     """
 
     who: IntArray
@@ -138,9 +140,9 @@ def _steps(costs: FloatArray, variances: FloatArray, unasked: float) -> _Steps:
 
 
 def _solve(steps: _Steps, need: float, without: int | None) -> FloatArray | None:
-    """Return which part of each step is taken, so that the variance falls by ``need``; None if it cannot.
+    """Return which part of each step is taken to reduce the variance by ``need``; None if that is impossible.
 
-    ``without`` is a producer whose steps are not available.
+    ``without``  a producer whose steps are left out
     """
     gain = steps.gain if without is None else np.where(steps.who == without, 0.0, steps.gain)
     reached = np.cumsum(gain)
@@ -162,9 +164,7 @@ def _lottery(steps: _Steps, taken: FloatArray, shape: tuple[int, ...]) -> FloatA
 
 @dataclass(frozen=True, eq=False)
 class PrivacyPurchase:
-    """Ghosh and Roth's purchase: the producers whose data is used, their common epsilon, and the payment
-    to each of them.
-    """
+    """Ghosh and Roth's purchase: the producers bought, their common epsilon, and the payment to each."""
 
     bought: IntArray
     epsilon: float
@@ -172,7 +172,10 @@ class PrivacyPurchase:
 
 
 def within_budget(costs: FloatArray, budget: float) -> PrivacyPurchase:
-    """Return the largest truthful purchase within the budget; ``costs`` (N,) are per unit of epsilon."""
+    """Return the largest truthful purchase within the budget.
+
+    ``costs``  (N,) per unit of epsilon
+    """
     _check(costs, "a unit of epsilon")
     if not 0 < budget < np.inf:
         raise OptionError(f"the budget of {budget:g} is no number above 0", kind="budget")

@@ -1,20 +1,20 @@
-"""Bargaining over privacy and utility: alternating offers between the consumer and the producers' vote.
+"""Bargaining over privacy and utility: alternating offers between the consumer and the producers.
 
 This turns the paper's relations 3 and 4 into a protocol. Both sides start from the current setting, with privacy q and
 utility u. Producers ask for privacy above q + delta, the consumer for utility above u + c. In round t of T both lower
 their demands in equal steps, and the consumer raises the reward up to its maximum r:
 
-    delta_t = delta + (t/T) (least_delta - delta),     c_t = c + (t/T) (least_c - c),     r_t = (t/T) r
+    delta_t = delta + (t/T) (least_delta - delta),  c_t = c + (t/T) (least_c - c),  r_t = (t/T) r
 
-Each round has two parts. First, of the settings with utility above u + c_t, the consumer offers the one that most
-producers would accept at r_t. Producer n accepts if worth_n (privacy - q - delta_t) + money r_t >= 0. If at least half
-accept, there is a deal.
+Each round has two parts:
 
-Otherwise producers answer with the setting that they elect among those with privacy above q + delta_t. The consumer
-accepts if its utility is above u + c_t.
+1. Of the settings with utility above u + c_t, the consumer offers the one that most producers would accept at r_t.
+   Producer n accepts if worth_n (privacy - q - delta_t) + money r_t >= 0. If at least half accept, there is a deal.
+2. Otherwise producers elect one of the settings with privacy above q + delta_t. The consumer accepts it if its utility
+   is above u + c_t.
 
-A deal is found if some setting is acceptable to both after their last concession. Otherwise the result says what is
-missing.
+There is a deal whenever some setting is acceptable to both after their last concession. Otherwise the result states the
+reason.
 """
 
 import math
@@ -35,7 +35,7 @@ MOST_ROUNDS = 200
 
 @dataclass(frozen=True)
 class BargainRound:
-    """One round: the demands, the consumer's offer, the share of producers that accept it, and their answer."""
+    """One round: the demands, the consumer's offer, the share of producers that accept it, and their counter-offer."""
 
     number: int
     delta: float
@@ -48,7 +48,7 @@ class BargainRound:
 
 @dataclass(frozen=True)
 class Deal:
-    """The setting and the reward per report that both sides accept, and which side accepted the other's offer."""
+    """The setting and the reward per report that both sides accept, and the side that accepted the other's offer."""
 
     setting: MenuSetting
     reward: float
@@ -57,7 +57,7 @@ class Deal:
 
 @dataclass(frozen=True)
 class Bargain:
-    """All rounds, and the deal; without a ``deal``, ``reason`` says what prevented one."""
+    """All rounds, and the deal. Without a deal, ``reason`` explains why."""
 
     rounds: tuple[BargainRound, ...]
     deal: Deal | None
@@ -79,14 +79,14 @@ def bargain(
     rule: Rule = "median",
     rng: np.random.Generator,
 ) -> Bargain:
-    """Let both sides make offers until one accepts, or until neither concedes any more.
+    """Let both sides make offers until one accepts, or until the last round.
 
-    ``current``                 id of the setting that both start from
+    ``current``                 id of the setting from which both start
     ``delta``, ``least_delta``  first and last demand of producers for more privacy
     ``c``, ``least_c``          first and last demand of the consumer for more utility
     ``reward``                  largest reward per report
     ``producers``               number of producers drawn from the model
-    ``rule``                    voting rule by which producers elect their answer
+    ``rule``                    voting rule by which producers elect their counter-offer
     """
     _check(delta, c, reward, least_delta, least_c, rounds)
     now = menu[current]
@@ -111,9 +111,7 @@ def bargain(
 
 
 def _check(delta: float, c: float, reward: float, least_delta: float, least_c: float, rounds: int) -> None:
-    """Raise an OptionError unless demands are finite and do not rise, and the number of rounds is from 2
-    to `MOST_ROUNDS`.
-    """
+    """Raise an OptionError if demands are not finite or rise, or if the number of rounds is not 2 to `MOST_ROUNDS`."""
     named = {"delta": delta, "c": c, "reward": reward, "least_delta": least_delta, "least_c": least_c}
     for name, value in named.items():
         if not math.isfinite(value):
@@ -137,9 +135,9 @@ def _check(delta: float, c: float, reward: float, least_delta: float, least_c: f
 def _best_liked(
     settings: Sequence[MenuSetting], worth: FloatArray, money: float, private: float, useful: float
 ) -> tuple[MenuSetting | None, float]:
-    """Return the setting that most producers accept, among those useful enough, and their share.
+    """Return the setting that most producers accept, of those useful enough, and the share that accepts it.
 
-    Ties go to the more useful setting. Without a setting that is useful enough: (None, 0).
+    Ties go to the more useful setting. If no setting is useful enough, return (None, 0).
     """
     liked = [
         (float(np.mean(worth * (each.privacy.median - private) + money >= 0)), each.utility.median, each)
@@ -153,7 +151,7 @@ def _best_liked(
 
 
 def _elected(menu: Menu, worth: FloatArray, private: float, rule: Rule) -> MenuSetting | None:
-    """Return the setting that producers elect among those private enough; None if there is none.
+    """Return the setting that producers elect, of those private enough; None if there is none.
 
     Producers who value privacy more than the median producer rank the most private setting first. The others rank the
     least private first: it meets their demand, and the consumer is most likely to accept it.

@@ -2,12 +2,12 @@
 
 For producer n, setting k with personal privacy q_nk and reward r_nk has the value
 
-    V_nk = take + worth_n q_nk + money r_nk + Gumbel noise,        not to take part: 0 + Gumbel noise,
+    V_nk = take + worth_n q_nk + money r_nk + Gumbel noise;  not taking part has 0 + Gumbel noise
 
-so it chooses k with probability exp(V_nk) / (1 + sum_j exp(V_nj)) (conditional logit). ``worth`` is normally
-distributed over producers (mixed logit), with mean ``worth`` and standard deviation ``spread``. A unit of privacy is
-worth worth / money in money. The model fails if a third setting changes how one producer compares two others (it
-assumes independence of irrelevant alternatives).
+so the producer takes k with probability exp(v_nk) / (1 + sum_j exp(v_nj)), v_nk being V_nk without noise (conditional
+logit). ``worth`` is normally distributed over producers (mixed logit), with mean ``worth`` and standard deviation
+``spread``. A unit of privacy is worth worth / money in money. The model fails if a third setting changes how a producer
+compares two others (it assumes independence of irrelevant alternatives).
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ NODES = 15
 """Number of Gauss-Hermite nodes that represent producers with different values of privacy."""
 
 FEWER = 5
-"""Number of nodes per draw of an uncertain model; the draws themselves smooth the result."""
+"""Number of nodes for each draw of an uncertain model. Fewer suffice, because there are many draws."""
 
 FORMAT, VERSION = "halfmask choice model", 1
 PARAMETERS = ("take", "worth", "money", "spread")
@@ -33,7 +33,10 @@ PARAMETERS = ("take", "worth", "money", "spread")
 
 @dataclass(frozen=True)
 class ChoiceModel:
-    """Parameters of the model; ``covariance`` is that of their estimates, in the order of `PARAMETERS`."""
+    """Parameters of the model.
+
+    ``covariance``  covariance of the estimates, in the order of `PARAMETERS`
+    """
 
     take: float
     worth: float
@@ -58,16 +61,20 @@ class ChoiceModel:
             raise ValueError(f"the covariance of {len(PARAMETERS)} parameters needs as many rows and columns")
 
     def to_json(self) -> dict[str, Any]:
-        """Return the content of its file."""
+        """Return the content of the model's file."""
         return {"format": FORMAT, "version": VERSION, **to_plain(self)}
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> "ChoiceModel":
-        """Return the model that `to_json` wrote; raise a ValueError if it is damaged."""
+        """Rebuild a model from the result of `to_json`. Raise a ValueError if it is damaged."""
         return from_plain(plain, cls)
 
     def population(self, privacy: FloatArray, classes: int = NODES) -> "Producers":
-        """Return producers as classes with different values of privacy, for settings of this ``privacy`` (K,)."""
+        """Return classes of producers with different values of privacy.
+
+        ``privacy``  (K,) privacy of the settings
+        ``classes``  number of classes
+        """
         if self.spread == 0:
             worth, weight = np.array([self.worth]), np.ones(1)
         else:
@@ -76,7 +83,7 @@ class ChoiceModel:
         return Producers(self.take + worth[:, None] * privacy, np.full(len(worth), self.money), weight)
 
     def draws(self, privacy: FloatArray, count: int, rng: np.random.Generator) -> "Producers":
-        """Return the population for ``count`` equally likely draws of the parameters around their estimates."""
+        """Return the classes of producers for ``count`` equally likely draws of the parameters around the estimates."""
         if self.covariance is None:
             return self.population(privacy)
         centre = np.array([self.take, self.worth, self.money, self.spread])
@@ -103,8 +110,8 @@ class ChoiceModel:
         """Return the price of a unit of privacy, worth / money, and both ends of its 95 % interval (Fieller's theorem).
 
         The interval contains every price p for which worth - p money is within 1.96 of its standard errors of 0: (worth
-        - p money)^2 <= 1.96^2 (V_ww - 2 p V_wm + p^2 V_mm). If money itself may be 0, any price may be true, and the
-        interval is (-inf, inf). Without a covariance it is (nan, nan).
+        - p money)^2 <= 1.96^2 (V_ww - 2 p V_wm + p^2 V_mm), with variances and covariance V of worth and money. If
+        money may be 0, the interval is (-inf, inf). Without a covariance it is (nan, nan).
         """
         price = self.worth / self.money
         if self.covariance is None:
@@ -130,7 +137,7 @@ class Producers:
 
     ``appeal``  (C, K) value of each setting without a reward
     ``money``   (C,) value of a unit of money
-    ``weight``  (C,) share of producers in the class
+    ``weight``  (C,) share of producers in each class
     """
 
     appeal: FloatArray
@@ -140,7 +147,7 @@ class Producers:
     def choices(self, rewards: FloatArray) -> FloatArray:
         """Return the probability (..., C, K) that a producer of each class takes each setting.
 
-        Rewards are (K,), or (..., C, K) if classes get different rewards.
+        ``rewards``  (K,), or (..., C, K) if classes get different rewards
         """
         value = self.appeal + self.money[:, None] * rewards
         top = np.maximum(value.max(axis=-1, keepdims=True), 0.0)
@@ -152,8 +159,8 @@ class Producers:
         return np.asarray(self.weight @ self.choices(rewards))
 
     def slopes(self, rewards: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the shares (K,), and the derivative (K, K) of each share, by row, with respect to each
-        reward, by column.
+        """Return the shares (K,), and their derivatives (K, K): row j, column k is that of share j with respect to
+        reward k.
         """
         chance = self.choices(rewards)
         moved = (self.weight * self.money)[:, None] * chance
@@ -161,5 +168,5 @@ class Producers:
 
     @property
     def average(self) -> "Producers":
-        """One class with the average appeal and money, as a start for searches."""
+        """A single class with the average appeal and money, used to start searches."""
         return Producers((self.weight @ self.appeal)[None], np.array([self.weight @ self.money]), np.ones(1))

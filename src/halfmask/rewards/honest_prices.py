@@ -1,20 +1,22 @@
-"""Honest prices: no unbiased estimate from several noisier reports of a reading is cheaper than one clearer report.
+"""Honest prices: several noisy reports never replace one clearer report for less money.
 
-One report with noise of variance v estimates its reading with variance v; its information is i = 1/v. The information
-of several reports depends on the estimator. An average with the best weights has the sum of their i. An estimator that
-uses the law of the noise may be better, such as the midrange for uniform noise or the median for Laplace noise. By
-Cramer and Rao, no unbiased estimate has more than the sum of their Fisher informations I = E (d log f)^2 >= 1/v. So
-setting k, with information i_k, cannot be replaced by other settings whose I add up to less than i_k. A price list is
-free of arbitrage if
+A report with noise of variance v has the information i = 1/v about its reading. An average of several reports with the
+best weights has the sum of their i. An estimator that uses the noise's distribution may have more, such as the midrange
+for uniform noise or the median for Laplace noise. By Cramer and Rao, no unbiased estimate has more than the sum of
+their Fisher informations I = E (d log f)^2 >= 1/v, with density f. So setting k, with information i_k, cannot be
+replaced by settings whose I add up to less than i_k. A price list is free of arbitrage if
 
-    r_j >= r_k min(1, I_j / i_k)     for all settings j and k.
+    r_j >= r_k min(1, I_j / i_k)  for all settings j and k
 
-Proof: among settings that together replace k, either one alone costs at least r_k, or each costs at least r_k I_j /
-i_k.
+Proof: if several settings together replace k, then one of them costs at least r_k, or each costs at least
+r_k I_j / i_k.
 
-A split report has no information about its producer, so it neither replaces a report nor is replaced by any. A setting
-without noise has infinite information, and can only be replaced by another one without noise. If the density
-of the noise has edges, I is infinite. Then only averaging can be ruled out (I = 1/v), and the caller must choose this.
+Special cases:
+
+- A split report has no information about its producer, so it neither replaces a report nor is replaced.
+- A setting without noise has infinite information. Only another setting without noise can replace it.
+- If the noise's density has edges, I is infinite. Then only averaging can be ruled out (I = 1/v), and the caller must
+  choose this.
 """
 
 from dataclasses import dataclass
@@ -29,7 +31,11 @@ CLOSE = 1e-9
 
 @dataclass(frozen=True)
 class Arbitrage:
-    """Setting ``instead_of`` can be replaced by ``counts`` of others (index: count) for ``cost`` < ``price``."""
+    """A way to replace a setting for less money.
+
+    ``instead_of``  the setting that is replaced, with its ``price``
+    ``counts``      number of reports of each other setting, by index; together they have this ``cost``
+    """
 
     instead_of: int
     counts: dict[int, int]
@@ -38,12 +44,12 @@ class Arbitrage:
 
 
 def least_ratios(worth: FloatArray, most: FloatArray) -> FloatArray:
-    """Return the least ratios r_j / r_k (K, K), by row j and column k, of a price list free of arbitrage.
-
-    A ratio of 0 means that j cannot replace k.
+    """Return the least ratios r_j / r_k (row j, column k) of a price list without arbitrage.
 
     ``worth``  (K,) information 1/v of one report
     ``most``   (K,) the most information that a report adds to others
+
+    A ratio of 0 means that j cannot replace k.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.where(worth > 0, np.minimum(1.0, most[:, None] / worth), 0.0)
@@ -52,10 +58,11 @@ def least_ratios(worth: FloatArray, most: FloatArray) -> FloatArray:
 
 
 def arbitrage(rewards: FloatArray, worth: FloatArray, most: FloatArray) -> list[Arbitrage]:
-    """Return every setting that cheaper others replace, each with the cheapest exact replacement.
+    """Return every setting that others replace for less, each with its cheapest replacement.
 
-    Settings replace another if their ``most`` (K,) add up to its ``worth`` (K,). With ``most`` = ``worth``, the
-    estimate is an average.
+    Settings replace another if their ``most`` add up to its ``worth`` (see `least_ratios`). If ``most`` equals
+    ``worth``,
+    only averages are considered.
     """
     found = []
     for k, (price, need) in enumerate(zip(rewards, worth, strict=True)):
@@ -76,18 +83,20 @@ def arbitrage(rewards: FloatArray, worth: FloatArray, most: FloatArray) -> list[
 
 
 def _cover(need: float, limit: float, items: dict[int, tuple[float, float]]) -> dict[int, int] | None:
-    """Return the cheapest multiset of items with ``need`` information in total; None if none costs less than ``limit``.
+    """Return the cheapest multiset of items with ``need`` information in total; None if it costs ``limit`` or more.
 
-    ``items`` are (information, price) by index. The cheapest cover is an integer linear program.
+    ``items``  (information, price) by index
+
+    It is the solution of an integer linear program.
     """
     if not items or limit <= 0:
         return None
     for j, (info, price) in items.items():
-        if price == 0:  # what is free covers everything, however many it takes
+        if price == 0:  # enough free reports replace anything
             return {j: max(int(np.ceil(need / info)), 1)}
     names = list(items)
     held, paid = (np.array([items[j][part] for j in names]) for part in (0, 1))
-    held = np.minimum(held, need)  # more than is needed is worth no more
+    held = np.minimum(held, need)  # excess information has no value
     whole = LinearConstraint(held[None] / held.max(), need / held.max() * (1 - CLOSE), np.inf)
     found = milp(
         paid, constraints=whole, integrality=np.ones(len(names)), bounds=Bounds(0, np.inf), options={"mip_rel_gap": 0}
@@ -102,22 +111,23 @@ def _cover(need: float, limit: float, items: dict[int, tuple[float, float]]) -> 
 
 
 def meets_ratios(rewards: FloatArray, least: FloatArray) -> bool:
-    """Return whether all price lists (..., K) meet the sufficient condition r_j >= least_jk r_k, with
-    `least_ratios`.
+    """Return whether all price lists (..., K) meet r_j >= least_jk r_k, which suffices to rule out arbitrage.
+
+    ``least``  result of `least_ratios`
     """
     return bool(which_meet_ratios(rewards, least).all())
 
 
 def which_meet_ratios(rewards: FloatArray, least: FloatArray) -> BoolArray:
-    """Return (...) which of the price lists (..., K) meet the sufficient condition."""
+    """Return which of the price lists (..., K) meet `meets_ratios`."""
     asked = (least * rewards[..., None, :]).max(axis=-1)
     return np.asarray((rewards >= asked * (1 - CLOSE)).all(axis=-1))
 
 
 def repaired(rewards: FloatArray, least: FloatArray) -> FloatArray:
-    """Return the least rewards at or above ``rewards`` that meet the sufficient condition.
+    """Return the least rewards at or above ``rewards`` that satisfy `meets_ratios`.
 
-    Rewards are raised until nothing changes: at most K rounds, because no ratio is above 1.
+    Rewards are raised until nothing changes, for at most K rounds, because no ratio is above 1.
     """
     for _ in rewards:
         rewards = np.maximum(rewards, (least * rewards).max(axis=-1))
@@ -125,9 +135,9 @@ def repaired(rewards: FloatArray, least: FloatArray) -> FloatArray:
 
 
 def repaired_whole(rewards: FloatArray, least: FloatArray) -> FloatArray:
-    """Return the least whole rewards at or above ``rewards`` that meet the sufficient condition.
+    """Return the least integer rewards at or above ``rewards`` that satisfy `meets_ratios`.
 
-    This ends because no reward is raised above the largest one.
+    The loop ends because no reward is raised above the largest one.
     """
     whole = np.ceil(rewards * (1 - CLOSE))
     while not meets_ratios(whole, least):
@@ -137,10 +147,11 @@ def repaired_whole(rewards: FloatArray, least: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Split:
-    """A producer paid ``reward`` for setting ``one`` would earn more by posing as several with setting ``into``.
+    """A producer with setting ``one`` would earn more by posing as several producers with setting ``into``.
 
-    ``copies``    number of pretended producers, who together reveal no more
-    ``together``  what they are paid in total
+    ``copies``    number of producers that it pretends to be; together they reveal no more
+    ``reward``    the honest payment
+    ``together``  the sum of the payments to all copies
     """
 
     one: int
@@ -151,11 +162,13 @@ class Split:
 
 
 def splits(rewards: FloatArray, information: FloatArray) -> list[Split]:
-    """Return settings for which a producer earns more by posing as several producers with a noisier setting.
+    """Return the settings for which a producer earns more by posing as several producers with a noisier setting.
 
-    The average of the several reports reveals no more than one report of the setting. Only the best split per setting
-    is returned. ``information`` is 1/v. Only rewards proportional to it prevent both this and arbitrage by averaging.
-    Sharing unmasked is left out, because no number of noisy reports has its information.
+    ``information``  1/v of each setting
+
+    The average of the several reports reveals no more than the one report. Only the best split of each setting is
+    returned. Only rewards proportional to information prevent both this and arbitrage by averaging. Settings without
+    noise are left out, because no number of noisy reports has their information.
     """
     found = []
     for one in np.flatnonzero(np.isfinite(information) & (information > 0)):
@@ -171,9 +184,9 @@ def splits(rewards: FloatArray, information: FloatArray) -> list[Split]:
 
 
 def dominated(rewards: FloatArray, privacy: FloatArray) -> list[tuple[int, int]]:
-    """Return pairs (k, better): ``better`` is no worse than k in privacy and reward, and better in one of them.
+    """Return pairs (k, better): ``better`` has at least the privacy and reward of k, and more of one of them.
 
-    By the choice model some producers choose k nevertheless, because they value more than privacy and reward.
+    The choice model still gives k some producers, because they value other things too.
     """
     no_less = (rewards >= rewards[:, None]) & (privacy >= privacy[:, None])
     better = no_less & ((rewards > rewards[:, None]) | (privacy > privacy[:, None]))

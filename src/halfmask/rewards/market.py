@@ -1,7 +1,7 @@
-"""A menu offered to a panel of producers: what shares of settings cost, and their utility as defined in the paper.
+"""A menu and a panel of producers: the cost of shares of settings, and their utility as defined in the paper.
 
-Utility follows from the error of a total: the global error of a period is |x| for a normal variable x whose deviation
-is the error of the period's total. Its mean, deviation and expected entropy are therefore known.
+Utility follows from the error of a total: the global error of a period is |x|, where x is normal with the total's error
+as its standard deviation. So its mean, deviation and expected entropy are known.
 """
 
 import math
@@ -32,7 +32,7 @@ from halfmask_device.setting import SPLIT
 BIN = 0.001
 CURVE = 16
 DRAWS = 40
-"""Number of draws of an uncertain model over which rewards are optimised."""
+"""Number of draws of the model's uncertain parameters."""
 CLOSE = 1e-9
 UTILITIES = (0.5, 0.6, 0.7, 0.8, 0.9)
 
@@ -41,13 +41,14 @@ End = Literal["budget", "within", "utility"]
 
 @dataclass(frozen=True)
 class RewardOffer:
-    """Rewards by id, the expected shares of settings, and the resulting cost, error, utility and privacy.
+    """Rewards, and the expected outcome.
 
-    ``rewards``  per report
-    ``cost``     expected payments of a period
-    ``within``   share of the truth that the total stays within in 95 of 100 periods
-    ``utility``  the paper's
-    ``privacy``  mean over those who take part
+    ``rewards``  per report, by id
+    ``shares``   share of producers that takes each setting, by id
+    ``cost``     expected payments in a period
+    ``within``   relative error of the total that is not exceeded in 95 of 100 periods
+    ``utility``  the paper's utility
+    ``privacy``  mean privacy of those who take part
     """
 
     rewards: Mapping[str, float]
@@ -65,10 +66,9 @@ class RewardOffer:
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """The outcome of a period's budget; ``price`` is the money that one more unit of the paper's utility costs at this
-    point.
+    """The outcome of a budget.
 
-    ``price`` is None if more money brings no utility.
+    ``price``  cost of one more unit of the paper's utility at this point; None if money does not increase it
     """
 
     budget: float
@@ -80,7 +80,7 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class Isoline:
-    """One utility, and by id how many producers reach it if all use this setting; below 1 if a single one suffices."""
+    """A utility, and the number of producers that reach it if all use one setting, by id; below 1 if one is enough."""
 
     utility: float
     within: float
@@ -88,7 +88,7 @@ class Isoline:
 
     @property
     def whole(self) -> dict[str, int]:
-        """The least whole numbers of producers that reach it."""
+        """The number of producers rounded up, by id."""
         return {id: max(math.ceil(each * (1 - CLOSE)), 1) for id, each in self.producers.items()}
 
 
@@ -96,9 +96,9 @@ class Market:
     """A menu and a panel: all inputs of the search for rewards, as arrays in the menu's order.
 
     ``split``        which settings are split
-    ``information``  information of one report on its producer, 1/v; 0 of a split one
+    ``information``  information 1/v of one report about its producer; 0 for a split setting
     ``most``         the most information that a report adds to others (see `honest_prices`)
-    ``edges``        settings whose noise has edges; ``most`` then holds for averaging only
+    ``edges``        settings whose noise has edges; for these, ``most`` holds for averages only
     """
 
     def __init__(self, menu: Menu, profile: Profile, producers: int | None) -> None:
@@ -137,11 +137,11 @@ class Market:
 
     @property
     def scale(self) -> float:
-        """Number of reports of all producers in a period."""
+        """The number of reports of all producers in a period."""
         return self.panel.producers * self.panel.reports
 
     def population(self, model: ChoiceModel, uncertain: bool, seed: int) -> Producers:
-        """Return the producers under the model, or under draws of it if ``uncertain``."""
+        """Return the classes of producers, under draws of the model's parameters if ``uncertain``."""
         if not uncertain:
             return model.population(self.privacy)
         return model.draws(self.privacy, DRAWS, stream(seed, "rewards.draws"))
@@ -158,7 +158,7 @@ class Market:
         return Problem(self.panel, people, self.privacy, budget, error, least_privacy, ratios)
 
     def utility(self, error: float) -> float:
-        """Return the paper's utility for this relative standard error of the average period's total."""
+        """Return the paper's utility if the total of an average period has this relative standard error."""
         sigma = error * self.beside
         mean = math.sqrt(2 / math.pi) * float(sigma.mean())
         deviation = math.sqrt(max(float((sigma**2).mean()) - mean**2, 0.0))
@@ -169,7 +169,7 @@ class Market:
         return float(utility(metrics[None], self.menu.largest, self.menu.weights)[0])
 
     def error_for(self, wanted: float) -> float:
-        """Return the error at which the utility is ``wanted``; raise an OptionError if none has it."""
+        """Return the error at which the utility is ``wanted``. Raise an OptionError if there is none."""
         low, high = 1e-9, 1e3
         if not self.utility(high) < wanted < self.utility(low):
             raise OptionError(
@@ -178,7 +178,7 @@ class Market:
         return math.exp(brentq(lambda x: self.utility(math.exp(x)) - wanted, math.log(low), math.log(high), xtol=1e-6))
 
     def offer(self, found: Point) -> RewardOffer:
-        """Return an outcome as an offer: by id, and for all producers in a period."""
+        """Convert an outcome to an offer: by id, and for all producers in a period."""
         return RewardOffer(
             self._named(found.rewards),
             self._named(found.shares),
@@ -192,7 +192,7 @@ class Market:
         return dict(zip(self.menu.ids, map(float, values), strict=True))
 
     def curve(self, people: Producers) -> tuple[CurvePoint, ...]:
-        """Return what budgets buy, up to the point where more money hardly helps.
+        """Return the outcomes of budgets, up to the budget beyond which more money hardly helps.
 
         Each search also starts from the result for the budget before.
         """
@@ -211,7 +211,7 @@ class Market:
         )
 
     def equal(self, own: float) -> tuple[Isoline, ...]:
-        """Return lines of equal utility: at the offer's utility ``own`` and at the round values `UTILITIES`."""
+        """Return lines of equal utility: at the utility ``own`` and at the values of `UTILITIES`."""
         lines = []
         for wanted in sorted({own, *UTILITIES}):
             if not self.utility(1e3) < wanted < self.utility(1e-9):

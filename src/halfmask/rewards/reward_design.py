@@ -1,4 +1,4 @@
-"""Random rewards that separate the effect of money on choices from the effect of privacy."""
+"""Random rewards, with which the effects of money and of privacy on choices can be separated."""
 
 import numpy as np
 
@@ -9,10 +9,11 @@ LEVELS = 4
 
 
 def designed(settings: int, groups: int, low: int, high: int, rng: np.random.Generator) -> FloatArray:
-    """Return random whole rewards from ``low`` to ``high``, (groups, settings), for each group of producers.
+    """Return random integer rewards from ``low`` to ``high`` for each group of producers: (groups, settings).
 
-    Each setting gets equally spaced reward levels equally often, in a different random order (a Latin hypercube).
-    Rewards are therefore almost uncorrelated with privacy and with each other.
+    For each setting, equally spaced levels occur equally often, in random order (a Latin hypercube). Rewards are
+    therefore
+    almost uncorrelated with privacy and with each other.
     """
     if not 0 <= low < high:
         raise OptionError(f"rewards from {low} to {high} do not vary: give a range from 0 or more up", kind="range")

@@ -1,15 +1,14 @@
-"""Fit the model of producers to their choices: conditional and mixed logit by maximum likelihood.
+"""Fit the choice model to producers' choices: conditional and mixed logit by maximum likelihood.
 
 The likelihood of a producer's choices is the product of their probabilities over its occasions
 (`rewards.choice_model`). If the value of privacy differs between producers, it is averaged over Gauss-Hermite nodes.
-Standard errors are clustered by producer: H^-1 (sum_n s_n s_n^T) H^-1, with H the Hessian of the negative
-log-likelihood and s_n a producer's score. The spread between producers has an interval by profile likelihood instead of
-a standard error.
 
-A service reports how many producers chose each setting in a period, but not which ones (`grouped`). The same people
-chose in all T periods, so their choices are correlated in an unknown way. But (sum_t s_nt)(sum_t s_nt)^T is at most T
-sum_t s_nt s_nt^T for any correlation. Standard errors from T times the sum over all choices are therefore never too
-small.
+Standard errors are clustered by producer: H^-1 (sum_n s_n s_n^T) H^-1, with H the Hessian of the negative
+log-likelihood and s_n a producer's score. The spread between producers has a profile likelihood interval instead.
+
+A service reports only how many producers chose each setting in a period (`grouped`). The same people chose in all T
+periods, so their choices are correlated in an unknown way. But for any correlation, (sum_t s_nt)(sum_t s_nt)^T is at
+most T sum_t s_nt s_nt^T. So standard errors from T times the sum over all choices are never too small.
 """
 
 from dataclasses import dataclass
@@ -22,26 +21,26 @@ from halfmask.errors import OptionError
 from halfmask.rewards.choice_model import PARAMETERS, ChoiceModel
 
 OUT = -1
-"""The choice not to take part."""
+"""The value of ``chosen`` for not taking part."""
 
 NODES = 15
 REACH = 1.959963984540054
 LIMIT = REACH**2
-"""Fall of twice the log-likelihood at the ends of a 95 % interval."""
+"""Decrease of twice the log-likelihood at the ends of a 95 % interval."""
 DOUBLINGS = 8
 LEAST_CURVATURE = 1e-4
-"""Least eigenvalue of the Hessian, scaled to a unit diagonal, for which parameters count as separable."""
+"""Parameters can be separated if the least eigenvalue of the Hessian, scaled to a unit diagonal, is above this."""
 
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """Choices of producers: one row per occasion, one column per setting.
+    """Choices of producers: R occasions and K settings.
 
-    ``producer``             (R,) who chose
-    ``chosen``               (R,) column that was chosen, or `OUT`
-    ``offered``              (R, K) which settings were offered
+    ``producer``             (R,) the producer who chose
+    ``chosen``               (R,) index of the setting that was chosen, or `OUT`
+    ``offered``              (R, K) whether the setting was offered
     ``privacy``, ``reward``  (R, K) of each setting
-    ``count``                (R,) number of producers who chose so, if individual producers are not known
+    ``count``                (R,) number of producers who made this choice, if individual producers are not known
     ``occasions``            how often each of these producers chose
     """
 
@@ -74,9 +73,9 @@ class Choices:
 
 
 def grouped(rewards: FloatArray, taken: FloatArray, privacy: FloatArray, invited: int) -> Choices:
-    """Return the choices of ``invited`` producers in T periods, by counts.
+    """Return the choices of ``invited`` producers in T periods, from counts.
 
-    ``rewards``  (T, K) of each period
+    ``rewards``  (T, K) in each period
     ``taken``    (T, K) number of producers who took each setting
     ``privacy``  (K,) of the settings
     """
@@ -98,10 +97,10 @@ def grouped(rewards: FloatArray, taken: FloatArray, privacy: FloatArray, invited
 
 @dataclass(frozen=True)
 class Fit:
-    """The fitted model, with the standard errors of take, worth and money, and the log-likelihood.
+    """The fitted model, the standard errors of take, worth and money, and the log-likelihood.
 
-    ``spread_range`` is the 95 % interval of the spread between producers; None if it was not fitted. It starts at 0 if
-    producers may all be alike.
+    ``spread_range``  95 % interval of the spread between producers; None if the spread was not fitted. It starts at 0
+                      if producers may all be alike.
     """
 
     model: ChoiceModel
@@ -113,9 +112,9 @@ class Fit:
 
 
 def fit_choices(choices: Choices, *, mixed: bool = False) -> Fit:
-    """Return the most likely model; raise an OptionError if the choices cannot separate its parameters.
+    """Return the most likely model. Raise an OptionError if the choices cannot separate its parameters.
 
-    ``mixed`` also fits the spread between producers.
+    ``mixed``  also fit the spread between producers
     """
     scale = _scale(choices)
     likelihood = _Likelihood(choices, mixed, scale)
@@ -140,7 +139,7 @@ def fit_choices(choices: Choices, *, mixed: bool = False) -> Fit:
 
 
 def _most_likely(likelihood: "_Likelihood", mixed: bool) -> tuple[FloatArray, float]:
-    """Return the best (take, worth, money, spread) and its negative log-likelihood; spread is 0 unless ``mixed``."""
+    """Return the best (take, worth, money, spread) and its negative log-likelihood. Unless ``mixed``, spread is 0."""
     theta, value = likelihood.best_at(0.0, np.zeros(3))
     if mixed:
         found = minimize(likelihood.both, np.append(theta, 1.0), jac=True, method="BFGS", options=likelihood.close)
@@ -150,7 +149,7 @@ def _most_likely(likelihood: "_Likelihood", mixed: bool) -> tuple[FloatArray, fl
 
 
 def _given_spread(likelihood: "_Likelihood", theta: FloatArray) -> FloatArray:
-    """Return the clustered covariance of take, worth and money for the spread in ``theta``.
+    """Return the clustered covariance of take, worth and money, for the spread in ``theta``.
 
     Raise an OptionError if they cannot be separated.
     """
@@ -162,11 +161,11 @@ def _given_spread(likelihood: "_Likelihood", theta: FloatArray) -> FloatArray:
 
 
 def _spread_range(likelihood: "_Likelihood", theta: FloatArray, limit: float) -> tuple[tuple[float, float], FloatArray]:
-    """Return the 95 % interval of the spread by profile likelihood, and the other parameters at its upper end.
+    """Return the profile likelihood interval (95 %) of the spread, and the other parameters at its upper end.
 
     The likelihood is an even function of the spread, so its curvature at 0 does not measure uncertainty. If all
-    producers are alike, half of all studies estimate 0. The interval then starts at 0, and contains the truth more
-    often than 95 times of 100.
+    producers are alike, half of all studies estimate 0. The interval then starts at 0, and contains the truth in more
+    than 95 % of studies.
     """
 
     def excess(spread: float) -> float:
@@ -190,9 +189,7 @@ def _spread_range(likelihood: "_Likelihood", theta: FloatArray, limit: float) ->
 
 
 def _scale(choices: Choices) -> float:
-    """Return the standard deviation of rewards, the unit in which they are fitted, so that the currency
-    does not matter.
-    """
+    """Return the standard deviation of rewards, which is the unit in which they are fitted."""
     spread = float(choices.reward[choices.offered].std())
     if spread == 0:
         raise OptionError(
@@ -203,9 +200,9 @@ def _scale(choices: Choices) -> float:
 
 
 class _Likelihood:
-    """Negative log-likelihood of (take, worth, money, spread), its gradient, and each producer's score.
+    """The negative log-likelihood of (take, worth, money, spread), its gradient, and each producer's score.
 
-    ``weight`` is the number of producers that each one represents.
+    ``weight``  number of producers that each row represents
     """
 
     def __init__(self, choices: Choices, mixed: bool, scale: float) -> None:
@@ -225,7 +222,7 @@ class _Likelihood:
 
     @property
     def close(self) -> dict[str, float]:
-        """Tolerance at which a search ends."""
+        """The tolerance at which a search ends."""
         return {"gtol": 1e-7 * float(self.weight.sum())}
 
     def best_at(self, spread: float, start: FloatArray) -> tuple[FloatArray, float]:
@@ -257,7 +254,7 @@ class _Likelihood:
         return total, np.einsum("jn,jnp->np", posterior, np.array(slopes))
 
     def _given(self, take: float, worth: float, money: float) -> tuple[FloatArray, FloatArray]:
-        """Return each producer's log-likelihood and its gradient, for a fixed value of privacy."""
+        """Return each producer's log-likelihood and its gradient, for one value of privacy."""
         value = np.where(self.offered, take + worth * self.privacy + money * self.reward, -np.inf)
         top = np.maximum(value.max(axis=1), 0.0)
         weight = np.exp(value - top[:, None])
@@ -268,7 +265,7 @@ class _Likelihood:
         return np.add.reduceat(log, self.starts), np.add.reduceat(self.got - expected, self.starts, axis=0)
 
     def _own(self, column: FloatArray) -> FloatArray:
-        """Return the chosen setting's entry for each occasion; 0 if the producer did not take part."""
+        """Return the entry of the chosen setting for each occasion; 0 for not taking part."""
         return np.where(self.taken, column[np.arange(len(column)), self.chosen], 0.0)
 
 
@@ -280,7 +277,7 @@ def _hessian(likelihood: _Likelihood, theta: FloatArray) -> FloatArray:
 
 
 def _check_told_apart(hessian: FloatArray) -> None:
-    """Raise an OptionError that names the parameters if the likelihood is flat along some direction."""
+    """Raise an OptionError that names the parameters that the choices cannot separate."""
     size = np.sqrt(np.maximum(np.diag(hessian), 0.0))
     names = PARAMETERS[:3]
     flat = [name for name, each in zip(names, size, strict=True) if each < 1e-6]

@@ -1,8 +1,8 @@
-"""Rewards for the settings of a menu, computed for a panel, a model of producers and a target, with honest prices.
+"""Rewards for the settings of a menu, for a panel, a model of producers and a target.
 
 Rewards are per report, in the campaign's smallest unit of money. The target is a budget, an error of the total, or a
-value of the paper's utility. Rewards with and without honest prices meet the same target. Honest prices make the total
-less exact within a budget, or cost more for the same error.
+value of the paper's utility. Rewards are computed with and without honest prices. Honest prices make the total less
+exact within a budget, or cost more for the same error.
 """
 
 from collections.abc import Mapping
@@ -24,17 +24,17 @@ FORMAT, VERSION = "halfmask schedule", 4
 
 @dataclass(frozen=True)
 class Schedule:
-    """The offer with honest prices, the best offer without them (``free``), and related results.
+    """The best offer with honest prices (``honest``), the best one without (``free``), and related results.
 
-    ``whole``                                    the honest offer in whole units of money, which a campaign can publish;
-                                                 None if none meets the target
-    ``bound``                                    lower bound of ``within`` for all rewards at the cost of the free offer
-    ``split``                                    settings whose totals are split between two services
-    ``edges``                                    settings whose noise has no bound by Fisher information; if any,
-                                                 ``honest`` only rules out averaging
-    ``arbitrage``, ``splitting``, ``dominated``  sentences on how the free offer, and for the last two the honest one,
-                                                 can be exploited
-    ``end``                                      kind and value of the target
+    ``whole``      the honest offer in integer units of money, which a campaign can publish; None if none meets the
+                   target
+    ``bound``      lower bound of ``within`` for all rewards at the cost of the free offer
+    ``split``      settings whose totals are split between two services
+    ``edges``      settings whose noise is not bounded by Fisher information; if there are any, ``honest`` only rules
+                   out averaging
+    ``arbitrage``  sentences on how the free offer can be exploited
+    ``splitting``, ``dominated``  sentences on how the honest offer can be exploited
+    ``end``        kind and value of the target
     """
 
     honest: RewardOffer
@@ -55,12 +55,12 @@ class Schedule:
     about: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the content of its file."""
+        """Return the content of the schedule's file."""
         return {"format": FORMAT, "version": VERSION, **to_plain(self)}
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> "Schedule":
-        """Return the schedule that `to_json` wrote; raise a ValueError if it is damaged."""
+        """Rebuild a schedule from the result of `to_json`. Raise a ValueError if it is damaged."""
         found = from_plain(plain, cls)
         offers = [each for each in (found.honest, found.free, found.whole) if each is not None]
         if len({tuple(of) for each in offers for of in (each.rewards, each.shares)}) > 1:
@@ -69,7 +69,7 @@ class Schedule:
 
     @property
     def honesty_costs(self) -> float:
-        """Relative increase due to honest prices: of the total's error if the target is a budget, else of the cost."""
+        """The relative increase due to honest prices: of the total's error if a budget is given, else of the cost."""
         if self.end[0] == "budget":
             return self.honest.within / self.free.within - 1 if self.free.within else 0.0
         return self.honest.cost / self.free.cost - 1 if self.free.cost else 0.0
@@ -88,12 +88,11 @@ def schedule(
     seed: int = 7,
     other_data: bool = False,
 ) -> Schedule:
-    """Return rewards that meet the target best, with and without honest prices.
+    """Return the rewards that best meet the target, with and without honest prices.
 
     ``end``            kind of the target: "budget", "within" or "utility"
-    ``target``         money per period, largest share of the truth by which the total may be off, or the paper's
-                       utility
-    ``producers``      number of producers asked; default: those of the profile
+    ``target``         budget per period, largest relative error of the total, or the paper's utility
+    ``producers``      number of producers asked; by default those of the profile
     ``least_privacy``  least average privacy of those who take part
     ``uncertain``      optimise over draws of the model's parameters
     """
@@ -147,7 +146,7 @@ def schedule(
 
 
 def honesty_told(found: Schedule) -> str:
-    """Return a sentence on what honest prices rule out, and what they cost."""
+    """Return a sentence on what honest prices rule out and cost."""
     if found.edges:
         told = (
             f"The noise of {', '.join(found.edges)} has edges, or no law that is known: several reports of one reading "
@@ -162,7 +161,7 @@ def honesty_told(found: Schedule) -> str:
 
 
 def split_told(found: Schedule) -> str:
-    """Return a sentence on what a split setting changes for rewards; empty without one."""
+    """Return a sentence on the effect of split settings on rewards; empty without split settings."""
     if not found.split:
         return ""
     return (
@@ -173,7 +172,7 @@ def split_told(found: Schedule) -> str:
 
 
 def bound_told(found: Schedule) -> str:
-    """Return a sentence on how far the free rewards can be from the best possible ones."""
+    """Return a sentence on how far the free rewards may be from the best possible ones."""
     told = f"At the cost of the rewards without that demand, no rewards bring the total closer than {found.bound:.2%}"
     gap = found.free.within / found.bound - 1 if found.bound else 0.0
     return f"{told}: they are the best." if gap < 1e-4 else f"{told}: theirs is at most {gap:.2%} wider."

@@ -1,9 +1,9 @@
-"""Search for the best rewards under a budget or an error, with a least average privacy and honest prices if requested.
+"""Search for the best rewards under a budget or an error. Least average privacy and honest prices can be required too.
 
 Rewards r >= 0 are searched by sequential quadratic programming with exact gradients, from several starts. If all
-producers are alike and nothing more is required, the closed form of `rewards.asked_panel` is one of the starts,
-and optimal. Otherwise the problem is not concave, and the result may not be the optimum;
-`rewards.asked_panel.least_error` bounds its distance from it.
+producers are alike and nothing else is required, the closed form of `rewards.asked_panel` is optimal and is one of the
+starts. Otherwise the problem is not concave, and the result may not be optimal; `rewards.asked_panel.least_error`
+bounds its distance from the optimum.
 """
 
 from collections.abc import Sequence
@@ -23,19 +23,21 @@ from halfmask.rewards.choice_model import Producers
 from halfmask.rewards.honest_prices import meets_ratios, repaired, repaired_whole, which_meet_ratios
 
 LISTS, AT_ONCE = 20_000, 1000
-"""Number of lists of whole rewards that are tried exhaustively, and how many are evaluated at once."""
+"""The number of lists of integer rewards that are all tried, and the number evaluated at once."""
 SHARES = (3.0, 2.0, 1.5, 1.2, 1.0, 0.7, 0.4, 0.0)
 NOTHING = 1e-9
 TIGHT = 1e-7
-"""Margin by which requirements are met, so that rounding does not break them."""
+"""The margin by which requirements are exceeded, to allow for rounding."""
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """The panel, the producers and the target: a ``budget`` per producer and report, or else an ``error`` of the total.
+    """The panel, the producers and the target.
 
+    ``budget``         budget per producer and report, or None
+    ``error``          error of the total, if ``budget`` is None
     ``least_privacy``  least average privacy of those who take part; None if not required
-    ``ratios``         result of `honest_prices.least_ratios` that rewards must meet; None if not required
+    ``ratios``         ratios that rewards must meet (`honest_prices.least_ratios`); None if not required
     """
 
     panel: AskedPanel
@@ -64,7 +66,7 @@ class Problem:
 
     @cached_property
     def honesty(self) -> FloatArray:
-        """Rows q (Q, K) with q r >= 0 exactly if r_j >= ratio_jk r_k."""
+        """Rows q (Q, K): rewards r meet ``ratios`` exactly if q r >= 0 for all rows."""
         unit = np.eye(len(self.privacy))
         if self.ratios is None:
             return unit[:0]
@@ -73,7 +75,7 @@ class Problem:
 
 
 def best(problem: Problem, starts: Sequence[FloatArray] = ()) -> Point:
-    """Return the best rewards found that meet all requirements; raise an OptionError if none do."""
+    """Return the best rewards found that meet all requirements. Raise an OptionError if there are none."""
     panel, people = problem.panel, problem.people
     if problem.error is not None:
         check_error_reach(panel, people, problem.error)
@@ -99,11 +101,10 @@ def best(problem: Problem, starts: Sequence[FloatArray] = ()) -> Point:
 
 
 def in_whole_units(problem: Problem, near: Point) -> Point | None:
-    """Return the best whole rewards found that meet all requirements; None if none were found.
+    """Return the best integer rewards found that meet all requirements, or None.
 
-    The search starts from the best lists of `_listed` and from roundings of ``near`` at several scales. It then changes
-    one or two rewards by one unit at a time. The result is at least as good as all lists of `_listed`; larger lists may
-    be better.
+    The search starts from the best lists of `_listed` and from roundings of ``near`` at several scales. Then it changes
+    one or two rewards by one unit at a time. The result is at least as good as all lists of `_listed`.
     """
     known: dict[bytes, Point] = {}
 
@@ -130,10 +131,11 @@ def in_whole_units(problem: Problem, near: Point) -> Point | None:
 
 
 def _listed(problem: Problem) -> list[FloatArray]:
-    """Return the best of all small lists of whole rewards, and the best of all coarse lists.
+    """Return the best list of small integer rewards, and the best list of coarse ones.
 
-    Rewards never fall with less noise. Small lists go from 0 to the largest amount that leaves about `LISTS` of them.
-    Coarse lists have equally many steps, up to the amount beyond which money buys nothing.
+    In both, settings with less noise have at least the reward of noisier ones. Small lists contain all integers up to
+    an amount for which there are about `LISTS` lists. Coarse lists have equally many steps, up to the amount beyond
+    which money has no effect.
     """
     panel, settings = problem.panel, len(problem.privacy)
     most = next(m for m in count(1) if comb(m + 1 + settings, settings) > LISTS)
@@ -146,7 +148,7 @@ def _listed(problem: Problem) -> list[FloatArray]:
 
 
 def _best_of(problem: Problem, lists: FloatArray) -> FloatArray | None:
-    """Return the best of lists (M, K) that meet all requirements; None if none does."""
+    """Return the best of lists (M, K) that meets all requirements, or None."""
     panel, people, best_yet, least = problem.panel, problem.people, None, np.inf
     if problem.ratios is not None:
         lists = lists[which_meet_ratios(lists, problem.ratios)]
@@ -165,14 +167,14 @@ def _best_of(problem: Problem, lists: FloatArray) -> FloatArray | None:
 
 
 def _moves(settings: int) -> list[FloatArray]:
-    """Return the changes that are tried: none, and one unit up or down of one setting or of two."""
+    """Return the changes that are tried: none, and one unit up or down of one or two settings."""
     unit = np.eye(settings)
     steps = [sign * unit[k] for k in range(settings) for sign in (1.0, -1.0)]
     return [np.zeros(settings), *steps, *(one + other for one, other in combinations(steps, 2))]
 
 
 def _searched(problem: Problem, start: FloatArray) -> FloatArray:
-    """Return the result of sequential quadratic programming from one start, with rewards in units of 1 / money."""
+    """Run sequential quadratic programming from one start, with rewards in units of 1 / money."""
     people, variance, unit = problem.people, problem.panel.variance, 1 / float(problem.people.average.money[0])
     scale = problem.panel.size * np.sqrt(problem.panel.producers * problem.panel.reports)
 
@@ -210,7 +212,7 @@ def _searched(problem: Problem, start: FloatArray) -> FloatArray:
 
 
 def _settled(problem: Problem, rewards: FloatArray) -> Point | None:
-    """Return the outcome of rewards made honest and scaled down to the budget; None if they miss a requirement."""
+    """Make rewards honest, scale them down to the budget, and return the outcome; None if a requirement is not met."""
     if not np.isfinite(rewards).all():
         return None
     rewards = np.where(rewards > NOTHING * rewards.max(), rewards, 0.0)  # remove rounding errors of a reward of 0
