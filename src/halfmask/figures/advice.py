@@ -1,4 +1,4 @@
-"""The advice to one producer: its privacy under each setting, or the promise of each level."""
+"""The advice to one producer: its privacy under each setting, or the guarantee of each level."""
 
 from halfmask.choice.recommend import Recommendation
 from halfmask.choice.wished_level import WishedLevels
@@ -12,7 +12,7 @@ INCHES = 0.34
 
 
 def recommendation_plot(found: Recommendation) -> Plot:
-    """Return the producer's privacy under each setting with its 80 % interval, and the population's median."""
+    """Plot the producer's privacy under each setting with its 80 % interval, and the population's median."""
     rows = list(range(len(found.settings)))
     own = Mark(
         "yours, 80 % sure", [each.privacy for each in found.settings], rows, {"color": PALETTE[0]}, shape="points",
@@ -29,7 +29,7 @@ def recommendation_plot(found: Recommendation) -> Plot:
 
 
 def wished_levels_plot(found: WishedLevels) -> Plot:
-    """Return the epsilon of each level; levels without a promise lack a bar."""
+    """Plot the epsilon of each level. A level without a guarantee has only a text."""
     told = [NO_PROMISE if each.promise.epsilon is None else upwards(each.promise.epsilon) for each in found.levels]
     epsilons = [each.promise.epsilon or 0.0 for each in found.levels]
     bars = Mark(

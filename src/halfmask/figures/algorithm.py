@@ -1,4 +1,4 @@
-"""The steps of the algorithm on the user's own data (Fig. 1 of the paper): settings, bins, fitness, winners."""
+"""The steps of the algorithm on the user's data (Fig. 1 of the paper): settings, bins, fitness, winners."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,13 +20,13 @@ SHADES = 24
 
 @dataclass(frozen=True, eq=False)
 class Algorithm:
-    """A sample of the settings that keep the constraint, small enough to be read; it includes all winners.
+    """A sample of the settings, small enough to be readable. It includes all winners.
 
-    ``width``, ``height``  median minus tenth percentile of privacy and of utility: the half axes of the ellipse
+    ``width``, ``height``  half axes of the ellipse: median minus tenth percentile, of privacy and of utility
     ``fitness``            perc(U, 50) + perc(U, 10), which is largest for the winner of each bin
-    ``admissible``         perc(Q, 50) - perc(Q, 10) < omega
-    ``kept``               the number of settings that keep the constraint
-    ``winners``            for each menu id that the study holds, its index in the arrays
+    ``admissible``         whether perc(Q, 50) - perc(Q, 10) < omega
+    ``kept``               number of settings in the study that meet the constraint
+    ``winners``            index of each menu id in the arrays, if the study contains its setting
     """
 
     settings: list[str]
@@ -43,7 +43,7 @@ class Algorithm:
 
 
 def algorithm_data(samples: Samples, menu: Menu, a_bin: int = ELLIPSES_A_BIN) -> Algorithm:
-    """Return in each bin of the menu the winner, and settings evenly spaced by rank of privacy."""
+    """Return, for each bin of the menu, the winner and settings evenly spaced by rank of privacy."""
     edges, omega = bin_edges(menu), menu_omega(menu)
     q, u = samples.scores["privacy_median"], samples.scores["utility_median"]
     place = {setting: index for index, setting in enumerate(samples.settings)}
@@ -69,17 +69,14 @@ def algorithm_data(samples: Samples, menu: Menu, a_bin: int = ELLIPSES_A_BIN) ->
 
 
 def bin_edges(menu: Menu) -> FloatArray:
-    """Return the edges of the equal bins in which the menu was chosen; [0, 1] if the menu records no bins."""
+    """Return the edges of the menu's bins; [0, 1] if the menu does not record them."""
     bins = [*(each.bin for each in menu.settings), *(each.bin for each in menu.empty_bins)]
     widths = [high - low for low, high in bins if high > low]
     return np.linspace(0, 1, round(1 / widths[0]) + 1 if widths else 2)
 
 
 def menu_omega(menu: Menu) -> float:
-    """Return the bound on the dispersion of privacy with which the menu was chosen.
-
-    Half a bin if that is not recorded.
-    """
+    """Return the bound on the dispersion of privacy with which the menu was chosen; by default half a bin."""
     said = menu.constraints.get("omega", menu.provenance.get("omega"))
     return float(np.diff(bin_edges(menu))[0] / 2) if said is None else float(said)
 
@@ -92,7 +89,7 @@ def _spread(found: IntArray, privacy: FloatArray, count: int) -> IntArray:
 
 
 def draw_algorithm(data: Algorithm) -> Figure:
-    """Draw four subplots, one per step of the algorithm, and the scale of the fitness."""
+    """Draw four subplots, one per step of the algorithm, and the colour scale of fitness."""
     with subplots(4, share="xy") as (figure, axes):
         _ellipses(axes[0], data, facecolors="none", edgecolors="#0072B2")
         _ellipses(axes[1], data, facecolors="none", edgecolors="#0072B2")
@@ -115,7 +112,7 @@ def draw_algorithm(data: Algorithm) -> Figure:
 
 
 def _shades() -> Any:
-    """Return a scale of few shades: 256 would make a large file, and nobody sees the difference."""
+    """Return a colour scale of few shades. 256 shades would make a large file without a visible difference."""
     from matplotlib import colormaps
 
     return colormaps["cividis"].resampled(SHADES)
@@ -124,7 +121,7 @@ def _shades() -> Any:
 def _ellipses(axis: Axes, data: Algorithm, **how: Any) -> "EllipseCollection":
     from matplotlib.collections import EllipseCollection
 
-    # The large ones go below; and an ellipse needs some area to be seen, whatever its spread.
+    # Large ellipses are drawn first. Each needs a least size to be visible.
     order = np.argsort(-data.width * data.height, kind="stable")
     centres = np.column_stack([data.privacy, data.utility])[order]
     width, height = np.maximum(2 * data.width[order], 0.016), np.maximum(2 * data.height[order], 0.018)

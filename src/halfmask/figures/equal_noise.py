@@ -18,7 +18,10 @@ POINTS = 250
 
 @dataclass(frozen=True, eq=False)
 class NoiseCurve:
-    """Moving averages over settings in order of their noise; ``total`` is E|psi| x 100,000, in ``unit``."""
+    """Moving averages over settings in order of their noise.
+
+    ``total``  E|psi| x 100,000, in ``unit``
+    """
 
     total: FloatArray
     privacy: FloatArray
@@ -28,7 +31,7 @@ class NoiseCurve:
 
 @dataclass(frozen=True)
 class Difference:
-    """The mean difference between ``first`` and ``second`` at equal noise, over the range that both cover."""
+    """The mean difference between two mechanisms at equal noise, over the range that both cover."""
 
     first: str
     second: str
@@ -37,11 +40,11 @@ class Difference:
 
 
 def noise_data(samples: Samples, window: float = WINDOW, unit: str = "") -> dict[str, NoiseCurve]:
-    """Return by mechanism the smoothed medians of privacy and utility of the settings that keep the constraint.
+    """Return, by mechanism, smoothed medians of privacy and utility of the settings that meet the constraint.
 
-    A point averages ``window`` of the mechanism's settings, at least one. The range is cut by half a window at both
-    ends, so that no point averages fewer. Only additive noise is compared: the total of relative noise depends on the
-    readings, and direct mechanisms lack a law.
+    A point is the average over ``window``, a share of the mechanism's settings. The ends of the range are left out, so
+    that all points average equally many settings. Only additive noise is shown: the total of relative noise depends on
+    the readings, and direct mechanisms have none.
     """
     curves = {}
     for name in samples.names():
@@ -59,7 +62,7 @@ def noise_data(samples: Samples, window: float = WINDOW, unit: str = "") -> dict
 
 
 def mean_noise(name: str, parameters: list[list[float]]) -> FloatArray:
-    """Return E|psi| of settings of one mechanism, which may differ in their number of parameters."""
+    """Return E|psi| of settings of one mechanism. Their numbers of parameters may differ."""
     law = mechanism(name)
     mean = np.zeros(len(parameters))
     lengths = np.array([len(row) for row in parameters])
@@ -70,7 +73,7 @@ def mean_noise(name: str, parameters: list[list[float]]) -> FloatArray:
 
 
 def gap_at_equal_noise(curves: dict[str, NoiseCurve]) -> Difference | None:
-    """Return the difference of the first two mechanisms by name; None if there is only one, or they do not overlap."""
+    """Return the difference between the first two mechanisms by name; None without two that overlap."""
     names = sorted(curves)[:2]
     if len(names) < 2:
         return None
@@ -108,12 +111,12 @@ def noise_caption(data: dict[str, NoiseCurve]) -> str:
 
 
 def _points(gap: float) -> str:
-    """Return a difference of scores in hundredths, in words."""
+    """Return a difference of scores in words, in hundredths."""
     return f"{abs(gap) * 100:.1f} points {'more' if gap >= 0 else 'less'}"
 
 
 def noise_plot(data: dict[str, NoiseCurve]) -> Plot:
-    """Return two subplots over one axis of the amount of noise."""
+    """Plot privacy and utility over the amount of noise."""
     what = summed("total |noise| on 100,000 readings", next(iter(data.values())).unit)
     total = PlotAxis(what, limits=(0, None))
     styles = mechanism_looks(list(data))

@@ -1,4 +1,4 @@
-"""The cost of equal readings: a value that lasts k readings is one secret that is reported k times."""
+"""The cost of equal readings: a value that lasts k readings is reported k times."""
 
 from dataclasses import dataclass
 
@@ -11,9 +11,9 @@ from halfmask.protection.guarantees.promises import times
 
 @dataclass(frozen=True)
 class EqualReadings:
-    """By setting, the best odds of an attacker if a value does not change for some number of ``readings``.
+    """By setting, the best odds of an attacker if a value lasts some number of ``readings``.
 
-    ``promised`` is, by setting, the epsilon for one reading and for a day, with change, window and delta.
+    ``promised``  by setting, the epsilon for one reading and for a day, with change, window and delta
     """
 
     change: float
@@ -24,7 +24,7 @@ class EqualReadings:
 
 
 def equal_readings_data(card: ReportCard, unit: str = "") -> EqualReadings | None:
-    """Return the odds that the card has; None if it has none."""
+    """Return the odds from a card; None if it has none."""
     shown = [each for each in card.masking() if each.told]
     if not shown:
         return None
@@ -39,7 +39,7 @@ def equal_readings_data(card: ReportCard, unit: str = "") -> EqualReadings | Non
 
 
 def equal_readings_caption(data: EqualReadings) -> str:
-    """Return the caption: change and window, and the strongest setting's numbers."""
+    """Return the caption, with change, window and the numbers of the strongest setting."""
     id = min(data.odds, key=lambda id: data.odds[id][0])
     first, last, most = data.odds[id][0], data.odds[id][-1], data.readings[-1]
     named = f" ({data.promised[id]})" if data.promised[id] else ""
@@ -54,7 +54,7 @@ def equal_readings_caption(data: EqualReadings) -> str:
 
 
 def equal_readings_plot(data: EqualReadings) -> Plot:
-    """Return one subplot: odds over the number of equal readings, which doubles from tick to tick."""
+    """Plot the odds over the number of equal readings."""
     marks = [
         Mark(id, data.readings, [100 * each for each in odds], line_style(order), shape="both", size=4)
         for order, (id, odds) in enumerate(data.odds.items())

@@ -1,4 +1,4 @@
-"""Lines of equal utility: how many more producers make up for more noise."""
+"""Lines of equal utility: how many more producers compensate for more noise."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EqualUtility:
-    """Settings in ascending order of noise, and by utility how many producers reach it if all of them use the setting.
+    """Settings in ascending order of noise, and the producers needed.
 
-    ``own`` describes the honest rewards: mean noise and number of those who take part, and the utility they reach.
+    ``producers``  by utility, how many producers reach it if all use the setting
+    ``own``        the honest rewards: mean noise and number of those who take part, and their utility
     """
 
     ids: list[str]
@@ -24,7 +25,7 @@ class EqualUtility:
 
 
 def equal_data(schedule: "Schedule") -> EqualUtility | None:
-    """Return the schedule's lines over its masked settings; None without lines or two such settings."""
+    """Return the schedule's lines of equal utility; None without lines or without two masked settings."""
     ids = sorted((id for id, noise in schedule.noise.items() if noise > 0), key=lambda id: schedule.noise[id])
     if len(ids) < 2 or not schedule.equal:
         return None
@@ -39,7 +40,7 @@ def equal_data(schedule: "Schedule") -> EqualUtility | None:
 
 
 def equal_caption(data: EqualUtility) -> str:
-    """Return the caption: how many producers the noisiest setting needs, compared with the quietest."""
+    """Return the caption, with the numbers of producers for the noisiest and for the least noisy setting."""
     noise, people, utility = data.own
     line = data.producers[min(data.producers, key=lambda each: abs(each - utility))]
     return (
@@ -51,7 +52,7 @@ def equal_caption(data: EqualUtility) -> str:
 
 
 def equal_plot(data: EqualUtility) -> Plot:
-    """Return the plot, which has one subplot."""
+    """Plot the number of producers over noise."""
     noise, people, _ = data.own
     marks = [
         *(

@@ -26,17 +26,16 @@ _TITLES = {
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """An empirical distribution function: a share ``share`` of the samples lies at or below ``value``."""
+    """An empirical distribution function: a share ``share`` of the samples is at or below ``value``."""
 
     value: FloatArray
     share: FloatArray
 
 
 def cdf_data(samples: Samples, points: int = POINTS) -> dict[str, dict[str, Curve]]:
-    """Return for each metric and mechanism the distribution over all samples of all settings.
+    """Return, for each metric and mechanism, the distribution over all samples of all settings.
 
-    As in the paper, settings that break the constraint are included, because the constraint is applied later. Errors
-    that are not finite are left out.
+    As in the paper, settings that break the constraint are included. Infinite and missing errors are left out.
     """
     curves: dict[str, dict[str, Curve]] = {}
     for index, metric in enumerate(METRICS):
@@ -66,7 +65,7 @@ def cdf_caption(data: dict[str, dict[str, Curve]]) -> str:
 
 
 def cdf_plot(data: dict[str, dict[str, Curve]]) -> Plot:
-    """Return six subplots: local errors on the left, global errors on the right."""
+    """Plot the six metrics: local errors on the left, global errors on the right."""
     below = PlotAxis("samples below (%)", limits=(0, 102))
     found: list[Subplot] = []
     for metric, title in _TITLES.items():
@@ -77,9 +76,9 @@ def cdf_plot(data: dict[str, dict[str, Curve]]) -> Plot:
 
 
 def _axis(curves: dict[str, Curve], bits: str) -> PlotAxis:
-    """Return a linear axis for bits, or for errors a logarithmic one that shows the upper decades.
+    """Return a linear axis for bits, or a logarithmic one for errors that shows only the upper decades.
 
-    Settings that hardly mask have tiny errors. Without the cut they would press all others to the right edge.
+    Without the limit, tiny errors of settings that hardly mask would leave no room for the others.
     """
     largest = max((float(curve.value[-1]) for curve in curves.values()), default=0.0)
     if bits or largest <= 0:

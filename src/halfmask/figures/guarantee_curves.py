@@ -10,16 +10,16 @@ from halfmask.figures.wording import in_a_list, sized
 from halfmask.protection.guarantees.guarantee import Guarantee
 
 USUAL = 1e-6
-"""A delta that is usually asked for."""
+"""A usual value of delta."""
 FLOOR = 1e-9
 """The smallest delta that is drawn."""
 
 
 @dataclass(frozen=True)
 class GuaranteeCurves:
-    """delta(epsilon) of each setting, for one report and for a day of reports, for a change of a reading by ``change``.
+    """delta(epsilon) of each setting, for one report and for a day of reports, if a reading changes by ``change``.
 
-    ``instead``  the setting of highest privacy that has an alternative, that alternative, and the curves of both
+    ``instead``  the most private setting that has an alternative, the alternative, and its two curves
     ``certain``  settings with reports that are possible for only one of the two readings
     """
 
@@ -34,7 +34,7 @@ class GuaranteeCurves:
 
 
 def guarantee_data(card: ReportCard, unit: str = "") -> GuaranteeCurves:
-    """Return the guarantees for a change of a typical reading's size."""
+    """Return the guarantees for a change of the size of a typical reading."""
     shown, day = card.masking(), card.day
     better = [(each.score, each.id, each.instead) for each in shown if each.instead]
     _, strongest, other = max(better, key=lambda each: each[0]) if better else (0.0, "", None)
@@ -70,10 +70,7 @@ def guarantee_caption(data: GuaranteeCurves) -> str:
 
 
 def guarantee_plot(data: GuaranteeCurves) -> Plot:
-    """Return two subplots.
-
-    A curve that levels off means certain disclosure.
-    """
+    """Plot the guarantees. A curve that levels off means that some reports reveal the reading with certainty."""
     grey = {"color": QUIET, "linewidth": 3.6, "alpha": 0.7}
     delta = PlotAxis("delta (upper bound)", log=True, limits=(FLOOR, 2), ticks=powers_of_ten(-9, 0, 3))
 
@@ -93,7 +90,7 @@ def guarantee_plot(data: GuaranteeCurves) -> Plot:
 
 
 def losses_plot(found: Guarantee) -> Plot:
-    """Return delta(epsilon) of one guarantee, a curve for each number of reports."""
+    """Plot delta(epsilon) of one guarantee, with a curve for each number of reports."""
     marks = []
     for place, reports in enumerate((1, *found.composed)):
         composed = None if found.losses is None else found.losses.composed(reports)

@@ -1,4 +1,4 @@
-"""Privacy and utility if everyone chooses freely, by dominant setting and its share (Fig. 5 of the paper)."""
+"""Privacy and utility if users choose freely, by dominant setting and its share (Fig. 5 of the paper)."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ CELL_TITLES = {
 }
 
 
-# ColorBrewer's YlGnBu and YlOrBr: told apart by lightness alone.
+# ColorBrewer's YlGnBu and YlOrBr, whose colours differ in lightness.
 SHADES = {
     "median": ("#ffffd9", "#c7e9b4", "#41b6c4", "#225ea8", "#081d58"),
     "iqr": ("#ffffe5", "#fee391", "#fe9929", "#cc4c02", "#662506"),
@@ -32,12 +32,12 @@ SHADES = {
 
 @dataclass(frozen=True, eq=False)
 class HeatMaps:
-    """Cells (dominant share, dominant setting) by the names in `CELL_TITLES`; NaN if a cell lacks a mix.
+    """Cells (dominant share, dominant setting) by the names in `CELL_TITLES`; NaN without a mix.
 
     ``shares``    descending from 100 %
     ``settings``  in descending order of utility
-    ``mixes``     the number of mixes per cell
-    ``outside``   cells without a number, because their scores leave the study's range
+    ``mixes``     number of mixes per cell
+    ``outside``   cells without a number, because their scores are outside the study's range
     """
 
     shares: FloatArray
@@ -120,14 +120,14 @@ def _shades(name: str) -> Sequence[str]:
 
 
 def _shaded(data: HeatMaps, name: str) -> FloatArray:
-    """Return the numbers by which cells are coloured; cells outside of the study's range count as the largest."""
+    """Return the numbers by which cells are coloured. Cells outside the study's range count as the largest."""
     return np.where(data.outside[name], np.nanmax(data.cells[name], initial=0.0), data.cells[name])
 
 
 def _labels(data: HeatMaps, name: str) -> Iterator[tuple[int, int, str, str]]:
-    """Yield row, column, text and ink of each cell with a mix.
+    """Yield row, column, text and text colour of each cell with a mix.
 
-    The ink is black or white, whichever can be read on the cell's colour.
+    The text is black or white, whichever is readable on the cell's colour.
     """
     cells = _shaded(data, name)
     low, high = np.nanmin(cells, initial=np.inf), np.nanmax(cells, initial=0.0)
@@ -142,7 +142,7 @@ def _labels(data: HeatMaps, name: str) -> Iterator[tuple[int, int, str, str]]:
 
 
 def _shade(place: float, colours: Sequence[str]) -> str:
-    """Return the colour at a place from 0 to 1 of a scale."""
+    """Return the colour at a position from 0 to 1 of a colour scale."""
     at = np.linspace(0, 1, len(colours))
     parts = ([int(each[k : k + 2], 16) for each in colours] for k in (1, 3, 5))
     return "#" + "".join(f"{round(float(np.interp(place, at, part))):02x}" for part in parts)

@@ -1,4 +1,4 @@
-"""How long the offer's promises last: epsilon and the best odds of an attacker as the number of reports grows."""
+"""How long the offer's guarantees last: epsilon and an attacker's best odds as the number of reports grows."""
 
 from dataclasses import dataclass
 
@@ -12,15 +12,17 @@ from halfmask_device.decimals import number_text
 WITHIN_A_DAY = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 DAYS = {1: "day", 7: "week", 30: "month", 365: "year"}
 BETWEEN = (2, 4, 14, 90, 180)
-"""Days at which lines have points, besides those with a name."""
+"""Further days at which lines have points."""
 
 
 @dataclass(frozen=True)
 class LastingPromises:
-    """What each offered level promises for growing numbers of readings, each changed by up to the question's change.
+    """The guarantees of each offered level for growing numbers of readings that change.
 
-    ``marks`` names some of the numbers, such as a day and a week. A level whose noise lacks a finite epsilon has only
-    odds.
+    ``question``  the change of each reading, and delta
+    ``marks``     labels of some numbers, such as a day and a week
+
+    A level without a finite epsilon has only odds.
     """
 
     question: Question
@@ -28,16 +30,19 @@ class LastingPromises:
     marks: dict[float, str]
 
     def longest(self, level: str) -> Promise | None:
-        """Return the promise for the most readings whose epsilon is still small enough; None if no promise's is."""
+        """Return the guarantee for the most readings whose epsilon is still small enough to mean anything; None without
+        one.
+        """
         kept = [each for each in self.promises[level] if each.epsilon is not None and each.epsilon <= LARGE_EPSILON]
         return kept[-1] if kept else None
 
 
 def lasting_data(offer: Menu | None, day: int) -> LastingPromises | None:
-    """Return the promises for one reading up to a year of days of ``day`` readings each.
+    """Return the guarantees for one reading up to a year of days with ``day`` readings each.
 
-    They are for the question's change and delta, and every report has new noise. The result is None if the offer is
-    missing, lacks a masked level, or does not say what its epsilons are about.
+    Every report is assumed to have new noise. The result is None without an offer, without a masked level, or if the
+    offer
+    does not state what its epsilons cover.
     """
     if offer is None or offer.question is None or len(offer.settings) < 2:
         return None
@@ -52,7 +57,7 @@ def lasting_data(offer: Menu | None, day: int) -> LastingPromises | None:
 
 
 def lasting_caption(data: LastingPromises) -> str:
-    """Return the caption: change and delta, and how long the strongest level's promise lasts, with its epsilon."""
+    """Return the caption, with change, delta, and how long the strongest level's guarantee lasts."""
     text = (
         f"Reports use a promise up: each of so many readings in a row was changed by up to {data.question.size}, or "
         f"none was. First panel: epsilon, at delta 0 for one reading and at delta "
@@ -74,7 +79,7 @@ def lasting_caption(data: LastingPromises) -> str:
 
 
 def lasting_plot(data: LastingPromises) -> Plot:
-    """Return two subplots over the number of readings."""
+    """Plot epsilon and odds over the number of readings."""
     epsilons, odds = [], []
     for order, (level, kept) in enumerate(data.promises.items()):
         held = [(each.readings, each.epsilon) for each in kept if each.epsilon is not None]

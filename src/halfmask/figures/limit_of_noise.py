@@ -1,4 +1,4 @@
-"""The limit of all additive noise over the trajectories, the noise that reaches it, and how easily that is undone."""
+"""The limit of all additive noise, the noise that reaches it, and how easily that noise is undone."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,17 +15,17 @@ from halfmask.figures.trajectories import NEAR, Band, band_over_privacy, one_lab
 from halfmask.figures.wording import in_unit
 from halfmask.menus.menu import Menu
 
-DENSEST = 5.0  # higher peaks are cut, so that the other laws can be seen
+DENSEST = 5.0  # higher peaks are cut off, so that the other densities remain visible
 
 
 @dataclass(frozen=True)
 class LimitFigure:
-    """The data of the figure of the limit.
+    """The data of the figure.
 
-    ``noise``   the limit and three families of noise, as the card has them
-    ``bands``   utility over privacy of the study's settings, each at its medians, by mechanism
-    ``near``    by id of the menu: standard deviation of its noise, and its privacy as a share of the limit
-    ``places``  by id of the menu: privacy and utility
+    ``noise``   the limit and three families of noise, from the card
+    ``bands``   by mechanism, utility over privacy of the study's settings
+    ``near``    by menu id, standard deviation of the noise, and privacy as a share of the limit
+    ``places``  by menu id, privacy and utility
     """
 
     noise: NoiseAtEqualUtility
@@ -36,7 +36,7 @@ class LimitFigure:
 
 
 def limit_data(card: ReportCard, menu: Menu, samples: Samples | None, unit: str = "") -> LimitFigure | None:
-    """Return the figure's data; None if the card lacks the limit. Without a study there are no trajectories."""
+    """Return the figure's data; None if the card lacks the limit. Without a study, ``bands`` is empty."""
     if card.noise is None:
         return None
     near = {
@@ -54,14 +54,14 @@ def limit_data(card: ReportCard, menu: Menu, samples: Samples | None, unit: str 
 
 
 def _by_mechanism(samples: Samples) -> dict[str, Band]:
-    """Return utility over privacy by mechanism; each setting is one point, at the medians of its samples."""
+    """Return utility over privacy by mechanism. Each setting is one point, at the medians of its samples."""
     q, u = samples.scores["privacy_median"], samples.scores["utility_median"]
     of = {name: samples.kept & (samples.mechanisms == name) for name in samples.names() if name != "none"}
     return {name: band_over_privacy(q[rows], u[rows]) for name, rows in of.items() if rows.any()}
 
 
 def limit_plot(data: LimitFigure) -> Plot:
-    """Return four subplots: the limit over the trajectories, how near noise comes to it, its shape, and its worth."""
+    """Plot the limit with the study's settings, how near noise comes to it, its density, and its protection."""
     noise = data.noise
     paths = [
         Mark(name, at.at, at.high, _look(name),
@@ -114,13 +114,13 @@ def _curves(of: dict[str, FloatArray], at: FloatArray) -> list[Mark]:
 
 
 def _menu(places: dict[str, tuple[float, float]], texts: list[str], sides: list[str]) -> Mark:
-    """Return the menu's settings as points with their names."""
+    """Return the menu's settings as labelled points."""
     x, y = ([place[axis] for place in places.values()] for axis in (0, 1))
     return Mark("menu", x, y, MENU_LOOK, shape="points", texts=texts, sides=sides, label="")
 
 
 def _look(name: str) -> dict[str, Any]:
-    """Return the look of a curve: the limit in ink, others by their place in a fixed order that includes the menu."""
+    """Return the style of a curve. The limit is black; other curves have fixed colours."""
     if name == LIMIT:
         return {"color": INK, "linestyle": "-", "linewidth": 2.4}
     order = [*FAMILIES[:2], "menu", *FAMILIES[2:]]
@@ -128,7 +128,7 @@ def _look(name: str) -> dict[str, Any]:
 
 
 def limit_caption(data: LimitFigure) -> str:
-    """Return the caption, with the figure's own numbers."""
+    """Return the caption with the figure's numbers."""
     reached = np.stack(list(data.noise.shares.values()))
     last = {name: float(error[-1]) for name, error in data.noise.errors.items()}
     best = max(FAMILIES, key=lambda name: last[name])

@@ -1,4 +1,4 @@
-"""The offer and the paper's menu next to each other: how well reports can be guessed, and what is promised."""
+"""The offer and the paper's menu side by side: how well reports can be guessed, and what is guaranteed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ from halfmask_device.decimals import upwards
 
 OFFER, PAPER = "The offer", "The paper's menu"
 COLOURS = {False: PALETTE[0], True: QUIET}
-"""Colours of bars with a promise, and without one."""
+"""Colours of bars, by whether the guarantee is missing."""
 INSIDE = 0.55
-"""Guess error from which the promise has room within its bar."""
+"""Bars above this guess error have room for the text."""
 GUESS = "guess error (100 % = no report)"
 
 
 @dataclass(frozen=True)
 class Level:
-    """One setting: letter and name, guess error (0 to 1), the epsilon of its window (None if infinite), utility."""
+    """One setting: letter and name, guess error (0 to 1), epsilon of its window (None if infinite), and utility."""
 
     id: str
     label: str
@@ -30,13 +30,17 @@ class Level:
 
     @property
     def promise(self) -> str:
-        """Return the text at its bar."""
+        """Return the text at the level's bar."""
         return "no promise" if self.window is None else f"epsilon {upwards(self.window)}"
 
 
 @dataclass(frozen=True)
 class Offered:
-    """The settings of both menus, least private first, what the epsilons are about, and the cost of the guarantee."""
+    """The settings of both menus, least private first.
+
+    ``question``  what the epsilons cover
+    ``cost``      loss of utility due to the guarantee
+    """
 
     menus: dict[str, list[Level]]
     question: Question
@@ -44,7 +48,7 @@ class Offered:
 
 
 def offer_data(offer: Menu, paper: Menu) -> Offered | None:
-    """Return the figure's data; None if either menu lacks its protection, or the offer its question."""
+    """Return the figure's data; None if a menu lacks its protection, or the offer its question."""
     if offer.question is None:
         return None
     found = {name: _levels(menu) for name, menu in ((OFFER, offer), (PAPER, paper))}
@@ -68,7 +72,7 @@ def _levels(menu: Menu) -> list[Level]:
 
 
 def offer_caption(data: Offered) -> str:
-    """Return the caption: what is promised and what that costs, with the figure's own numbers."""
+    """Return the caption: what is guaranteed, and what the guarantee costs."""
     bare = [each.id for each in data.menus[PAPER] if each.window is None]
     none = f"Without a promise: {', '.join(bare)}. " if bare else ""
     cost = "" if data.cost is None else f"The guarantee costs at most {upwards(max(data.cost, 0), 2)} of utility."
@@ -79,7 +83,7 @@ def offer_caption(data: Offered) -> str:
 
 
 def offer_plot(data: Offered) -> Plot:
-    """Return two subplots, with one bar per setting; bars of settings without a promise are grey."""
+    """Plot one bar per setting, for both menus. Bars of settings without a guarantee are grey."""
     most = max(map(len, data.menus.values()))
     found = []
     for name, levels in data.menus.items():
@@ -93,7 +97,7 @@ def offer_plot(data: Offered) -> Plot:
 
 
 def _bars(rows: Sequence[tuple[int, Level]], colour: str) -> Mark:
-    """Return the bars of settings, with their promises in the long bars and beside the short ones."""
+    """Return the bars of settings. The text is inside long bars, and to the right of short ones."""
     return Mark(
         "", [round(100 * each.guess, 3) for _, each in rows], [row for row, _ in rows], {"color": colour},
         shape="rows", size=0.62, texts=[each.promise for _, each in rows],

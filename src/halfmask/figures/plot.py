@@ -1,4 +1,4 @@
-"""The declaration of a figure: subplots of lines, points and bands, drawn by matplotlib."""
+"""The declaration of a figure: subplots of lines, points and bands. Matplotlib draws them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ SIDES = {
     "bottom": (-14, ""),
     "middle": (-3, ""),
 }
-"""The side of a point that a text is on: how far it is moved, and which end of it is fixed."""
+"""For each side of a point: by how much a text is moved, and how it is aligned."""
 
 
 @dataclass(frozen=True)
 class PlotAxis:
-    """An axis. ``limits`` and ``ticks`` are in the axis' own numbers.
+    """An axis. ``limits`` and ``ticks`` are in the axis' units.
 
-    ``whole``: ticks are drawn only at whole numbers.
+    ``whole``  draw ticks only at integers
     """
 
     title: str
@@ -35,7 +35,7 @@ class PlotAxis:
     whole: bool = False
 
     def draw(self, axes: Axes, which: Literal["x", "y"]) -> None:
-        """Set up an axis of matplotlib."""
+        """Apply the settings to an axis of matplotlib."""
         axes.set(**{f"{which}label": self.title, f"{which}scale": "log" if self.log else "linear"})
         axis = axes.xaxis if which == "x" else axes.yaxis
         if self.ticks:
@@ -50,13 +50,13 @@ class PlotAxis:
 
 @dataclass(frozen=True)
 class Mark:
-    """A line, single points, or both; or bars ``size`` wide: upright, or as rows.
+    """A line, points, both, or bars of width ``size``: upright, or as rows.
 
-    ``look``    colour, dashes and width, as `style.look` has them
-    ``around``  the lower and the upper end of a band
-    ``reach_x``, ``reach_y``  the lower and the upper end of a range at each point
-    ``texts``   a text for each point, placed at its side, such as "top right"
-    ``label``   the name in the drawn legend, if it differs; "" leaves it out
+    ``look``                colour, dashes and width, as `style.line_style` returns them
+    ``around``              lower and upper end of a band
+    ``reach_x``, ``reach_y``  lower and upper end of a range at each point
+    ``texts``, ``sides``    a text for each point, and its side, such as "top right"
+    ``label``               name in the legend, if it differs; "" leaves it out
     """
 
     name: str
@@ -106,15 +106,16 @@ class Mark:
             )
 
     def _ink(self, side: str) -> str:
-        """Return the colour of a text, which may lie in a bar."""
+        """Return the colour of a text, which may be inside a bar."""
         return ink_on(self.look["color"]) if self.shape == "rows" and side == "middle left" else INK
 
 
 @dataclass(frozen=True)
 class Subplot:
-    """Marks over two axes, and a grey horizontal line at ``level``, if that is set.
+    """Marks over two axes.
 
-    ``legend`` is the place of the drawn legend, as matplotlib names places, or "above" the subplot; "" draws none.
+    ``level``   position of a grey horizontal line, or None
+    ``legend``  position of the legend as matplotlib names it, or "above" the subplot; "" for none
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""The levels of an offer: how often the best guesser is right, and how far a total is off."""
+"""The levels of an offer: how often the best guesser is right, and the error of a total."""
 
 import math
 from dataclasses import dataclass
@@ -11,12 +11,16 @@ from halfmask.menus.question import Question, whole_day_of
 from halfmask.profiles.profile import Profile
 
 SMALLEST = 0.01
-"""Errors below this, in %, are drawn as this."""
+"""The smallest error that is drawn, in %. Smaller ones are drawn with this length."""
 
 
 @dataclass(frozen=True)
 class LevelAtAGlance:
-    """A level's label, right guesses of 100 at most, and the error of a total in % (None if not known)."""
+    """A level.
+
+    ``right``  the largest number of right guesses of 100
+    ``error``  the error of a total in %; None if unknown
+    """
 
     label: str
     right: float
@@ -25,7 +29,7 @@ class LevelAtAGlance:
 
 @dataclass(frozen=True)
 class PromisesAndErrors:
-    """All levels, what the guesses are about, and how many producers have the total."""
+    """All levels, what is guessed, and the number of producers in the total."""
 
     levels: list[LevelAtAGlance]
     question: Question
@@ -34,9 +38,9 @@ class PromisesAndErrors:
 
 
 def most_right(epsilon: float | None, delta: float) -> float:
-    """Return the largest probability to guess right which of two equally likely lives was lived.
+    """Return the largest probability to guess right which of two equally likely cases is true.
 
-    A promise of epsilon at delta bounds it by (e^epsilon + delta)/(1 + e^epsilon).
+    An (epsilon, delta) guarantee bounds it by (e^epsilon + delta)/(1 + e^epsilon).
     """
     if epsilon is None or epsilon > 700:
         return 1.0
@@ -44,7 +48,7 @@ def most_right(epsilon: float | None, delta: float) -> float:
 
 
 def promises_and_errors_data(offer: Menu | None, profile: Profile | None) -> PromisesAndErrors | None:
-    """Return the figure's data; None without an offer that says what a whole day is."""
+    """Return the figure's data; None unless an offer defines a whole day."""
     made = offer.provenance.get("offer") if offer else None
     day = whole_day_of(offer.question, profile) if offer and offer.question else None
     if offer is None or day is None or not made:
@@ -81,7 +85,7 @@ def _guesses(right: float) -> str:
 
 
 def promises_and_errors_plot(data: PromisesAndErrors) -> Plot:
-    """Return two subplots with a bar for each level."""
+    """Plot right guesses and errors, with a bar for each level."""
     rows = range(len(data.levels))
     names = PlotAxis(
         "level", limits=(len(data.levels) - 0.5, -0.5), ticks={row: data.levels[row].label for row in rows}

@@ -14,13 +14,13 @@ from halfmask.profiles.show import ProfilePicture
 DATES = 4
 DECADES = 6
 LONG = 400
-DRAWABLE = 1e300  # an axis must still reach beyond it
+DRAWABLE = 1e300  # larger values would leave no room for the axis' ends
 
 
 def readings_plot(data: ProfilePicture) -> Plot:
-    """Return two subplots: the sizes of readings (their logarithms if readings add up) and each period's total.
+    """Plot the sizes of readings (logarithms if readings can be summed), and the total or mean of each period.
 
-    Logarithms are on a plain axis, because a logarithmic one fails next to the largest double.
+    Logarithms are drawn on a linear axis, because a logarithmic one fails near the largest double.
     """
     places = data.sizes if data.mean else np.log10(data.sizes)
     ends = (math.floor(places[0]), math.ceil(places[-1])) if len(places) and not data.mean else None
@@ -49,13 +49,13 @@ def readings_plot(data: ProfilePicture) -> Plot:
 
 
 def _decades(first: int, last: int) -> dict[float, str]:
-    """Return ticks at some powers of ten, by their exponent."""
+    """Return ticks at some powers of ten, by exponent."""
     powers = range(first, last + 1, -(-(last - first) // DECADES) or 1)
     return {power: f"{10.0**power:,g}" if abs(power) < DECADES else f"1e{power}" for power in powers}
 
 
 def _dates(times: npt.NDArray[np.datetime64]) -> dict[Any, str]:
-    """Return a few evenly spaced times and their dates; any span works, from minutes to centuries."""
+    """Return a few evenly spaced times with their dates."""
     shown = times[np.unique(np.linspace(0, len(times) - 1, DATES).round().astype(int))]
     return dict(zip(shown, shown.astype("datetime64[D]").astype(str).tolist(), strict=True))
 

@@ -1,9 +1,7 @@
-"""The one list of all figures: data, caption, drawing and place on the page.
+"""The list of all figures, each with data, caption, drawing and place on the page.
 
-To add a figure, write a module with its data, caption and plot, as `halfmask.figures.trade_off` does, and add its
-entry here. The report and its files then show it.
-
-`all_drawn` draws them: panels for a page, and files.
+To add a figure, write a module with its data, caption and plot, like `halfmask.figures.trade_off`, and add an entry
+here. The report and its files then contain it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -40,15 +38,15 @@ from halfmask.menus.question import reports_a_day
 from halfmask.profiles.show import picture_data
 
 Place = Literal["cover", "offer", "menu", "costs", "mixes", "protection", "pay", "data"]
-"""Sections of the page, in its order."""
+"""Sections of the page, in order."""
 
 
 @dataclass(frozen=True)
 class FigureKind:
-    """A kind of figure that a folder may have.
+    """A kind of figure.
 
-    ``data``          the function that returns its data; None if the folder lacks a part
-    ``of_study``      whether it needs the study's samples
+    ``data``      returns the figure's data; None if the folder lacks a part
+    ``of_study``  whether it needs the study's samples
     """
 
     name: str
@@ -62,7 +60,7 @@ class FigureKind:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure to be drawn, with what a page says of it."""
+    """A figure to be drawn, with its title and caption."""
 
     name: str
     title: str
@@ -71,7 +69,9 @@ class Drawing:
 
 
 def drawings(inputs: ResultsFolder) -> Iterator[Drawing]:
-    """Yield the figures that the folder's parts allow. Those of the study come last, because it is read only then."""
+    """Yield the figures for which a folder has the parts. Those that need the study come last, because it is read only
+    then.
+    """
     for kind in sorted(FIGURES, key=lambda kind: kind.of_study):
         data = kind.data(inputs.whole if kind.of_study else inputs)
         if data is not None:
@@ -79,7 +79,7 @@ def drawings(inputs: ResultsFolder) -> Iterator[Drawing]:
 
 
 def by_place(names: Sequence[str]) -> dict[str, list[tuple[int, str]]]:
-    """Return for each section of the page those of its figures that are in ``names``, numbered through the page."""
+    """Return, for each section of the page, its figures that are in ``names``, with consecutive numbers."""
     shown = [kind for place in get_args(Place) for kind in FIGURES if kind.place == place and kind.name in names]
     found: dict[str, list[tuple[int, str]]] = {place: [] for place in get_args(Place)}
     for number, kind in enumerate(shown, start=1):
@@ -88,10 +88,7 @@ def by_place(names: Sequence[str]) -> dict[str, list[tuple[int, str]]]:
 
 
 def _of(data: Callable[..., Any], *parts: str) -> Callable[[ResultsFolder], Any]:
-    """Return a function that takes a figure's data from these parts of the folder.
-
-    It returns None if one of them is missing.
-    """
+    """Return a function that computes a figure's data from parts of a folder, or returns None if one is missing."""
 
     def made(inputs: ResultsFolder) -> Any:
         held = [getattr(inputs, part) for part in parts]
@@ -101,7 +98,7 @@ def _of(data: Callable[..., Any], *parts: str) -> Callable[[ResultsFolder], Any]
 
 
 def _filled(data: Callable[[ResultsFolder], Any], part: str) -> Callable[[ResultsFolder], Any]:
-    """Return a function that returns a figure's data, or None if nothing is in the named part of the data."""
+    """Return a function that computes a figure's data, or returns None if the named field of the data is empty."""
     return lambda inputs: found if (found := data(inputs)) is not None and len(getattr(found, part)) else None
 
 
@@ -110,7 +107,7 @@ def _drawn(plot: Callable[[Any], Plot], data: Any) -> Figure:
 
 
 def _plotted(plot: Callable[[Any], Plot]) -> Callable[[Any], Figure]:
-    """Return the function that draws a declared plot."""
+    """Return a function that draws a declared plot."""
     return partial(_drawn, plot)
 
 
@@ -214,7 +211,7 @@ FIGURES = (
 
 @dataclass(frozen=True)
 class DrawnFigure:
-    """A figure for a page; each panel is an ``<svg>``."""
+    """A figure for a page. Each panel is an ``<svg>``."""
 
     name: str
     title: str
@@ -225,9 +222,9 @@ class DrawnFigure:
 def all_drawn(
     drawings: Iterable[Drawing], folder: Path = Path("figures"), formats: Sequence[str] = ()
 ) -> list[DrawnFigure]:
-    """Draw each figure once, for the page and for files in the folder, one per format.
+    """Draw each figure once, for the page and as a file of each format.
 
-    Without a format no file is written. A folder that cannot be made is a RunError.
+    Raise a RunError if the folder cannot be created.
     """
     try:
         if formats:
@@ -244,7 +241,7 @@ def all_drawn(
 
 
 def check_formats(formats: Sequence[str]) -> None:
-    """Raise an OptionError unless every format is one that figures are drawn as."""
+    """Raise an OptionError if figures cannot be drawn in one of these formats."""
     for kind in formats:
         if kind not in FORMATS:
             raise OptionError(f"figures are drawn as {', '.join(FORMATS)}, not as '{kind}'", kind="format")

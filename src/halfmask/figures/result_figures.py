@@ -29,7 +29,7 @@ from halfmask.protection.guarantees.guarantee import Guarantee
 
 @singledispatch
 def draw_result(result: Any) -> Figure:
-    """Return the figure of a result. Raise an OptionError if its type lacks a figure."""
+    """Return the figure of a result. Raise an OptionError if there is none for its type."""
     raise OptionError(f"there is no figure of a {type(result).__name__}")
 
 

@@ -29,23 +29,23 @@ PAPER = "paper "
 
 
 def paper_name(id: str) -> str:
-    """Return ``paper A`` for A; ``N``, the id of unmasked sharing, does not change."""
+    """Return ``paper A`` for A. The id of unmasked sharing, ``N``, does not change."""
     return id if id == NONE_ID or id.startswith(PAPER) else PAPER + id
 
 
 def paper_menu(menu: Menu) -> Menu:
-    """Return the menu with its settings called paper A and so on."""
+    """Rename a menu's settings to paper A and so on."""
     return replace(menu, settings=tuple(replace(each, id=paper_name(each.id)) for each in menu.settings))
 
 
 def paper_card(card: ReportCard) -> ReportCard:
-    """Return the card of the menu with its settings called paper A and so on."""
+    """Rename a card's settings to paper A and so on."""
     cards = tuple(replace(each, id=paper_name(each.id)) for each in card.cards)
     return replace(card, cards=cards, best=replace(card.best, like=paper_name(card.best.like)) if card.best else None)
 
 
 def paper_mix(mix: Mix) -> Mix:
-    """Return the mixes with their dominant settings called paper A and so on; figures do not use the other names."""
+    """Rename the dominant settings of mixes to paper A and so on. Figures do not use the other names."""
     place = mix.table.schema.get_field_index("dominant")
     names = [None if id is None else paper_name(id) for id in mix.table["dominant"].to_pylist()]
     return replace(mix, table=mix.table.set_column(place, "dominant", pa.array(names, pa.string())))
@@ -61,12 +61,12 @@ PARTS = {
     "offer_card": "audit",
     "schedule": "reward",
 }
-"""The parts of a folder, each with the command that makes it."""
+"""The command that makes each part of a folder."""
 Speller = Callable[["ResultsFolder", str], str]
 
 
 def by_name(_: "ResultsFolder", part: str) -> str:
-    """Return the command of a part without options, if these are not known."""
+    """Return the command that makes a part, without options."""
     return f"halfmask {PARTS.get(part, part)}"
 
 
@@ -95,7 +95,7 @@ class ResultsFolder:
 
     @cached_property
     def whole(self) -> "ResultsFolder":
-        """Return the folder with its study, which takes longest to read; unchanged if it has none."""
+        """The folder with its study, which takes longest to read; unchanged without a study."""
         study = self.folder / "study.parquet"
         if self.samples is not None or not study.exists():
             return self
@@ -107,7 +107,7 @@ class ResultsFolder:
 
     @property
     def unit(self) -> str:
-        """Return the unit of a reading from the profile or a menu; empty if nobody named one."""
+        """Return the unit of a reading from the profile or a menu; empty if unknown."""
         if self.profile and self.profile.unit:
             return self.profile.unit
         asked = [menu.question.unit for menu in (self.offer, self.menu) if menu and menu.question]
@@ -115,14 +115,13 @@ class ResultsFolder:
 
     @property
     def aggregate(self) -> str:
-        """Return the aggregate whose error is measured, as the menu records it; the sum if it does not."""
+        """Return the aggregate that the menu records; the sum if it records none."""
         return str(self.menu.provenance.get("aggregate", "sum")) if self.menu else "sum"
 
     @property
     def paid(self) -> Menu | None:
-        """Return the menu that the schedule pays for, recognised by its settings' noise.
-
-        None if it is not in the folder.
+        """Return the menu to which the schedule belongs, recognised by its settings' noise; None if it is not in the
+        folder.
         """
         noise = self.schedule.noise if self.schedule else {}
         for menu in (self.offer, self.menu):
@@ -131,7 +130,7 @@ class ResultsFolder:
         return None
 
     def warnings(self) -> list[str]:
-        """Return the warnings of all menus of the folder, each once."""
+        """Return the warnings of all menus in the folder, without repetitions."""
         told = [each for menu in (self.offer, self.menu) if menu for each in menu.warnings()]
         return list(dict.fromkeys(told))
 
@@ -145,15 +144,15 @@ class ResultsFolder:
 
 
 def read_inputs(folder: str | Path, spell: Speller = by_name) -> ResultsFolder:
-    """Read all results in a folder, the study included, and check that they belong together.
+    """Read all results in a folder, including the study, and check that they belong together.
 
-    ``spell`` puts the command that makes a part into words.
+    ``spell``  returns the command that makes a part, for messages
     """
     return read_parts(folder, spell).whole
 
 
 def read_parts(folder: str | Path, spell: Speller = by_name) -> ResultsFolder:
-    """Return the results in a folder without the study, which `ResultsFolder.whole` adds."""
+    """Read the results in a folder without the study, which `ResultsFolder.whole` adds."""
     folder = Path(folder)
     if not folder.is_dir():
         raise SourceError(
@@ -194,7 +193,7 @@ def _schedule(path: Path) -> "Schedule":
 
 
 def _check_menu(of: ResultsFolder, part: str, menu: str) -> None:
-    """Raise an error if a part belongs to another menu, whose ids mean other settings."""
+    """Raise an error if a part belongs to another menu."""
     card, settings = getattr(of, part), getattr(of, menu)
     if card and settings and not _about(card, settings):
         file, other = FILES[part][0], FILES[menu][0]
@@ -234,7 +233,7 @@ def _check_same(of: ResultsFolder) -> None:
 
 
 def _fingerprint(of: "Menu | Mix | ReportCard | Samples | Schedule") -> str | None:
-    """Return the fingerprint of the data that a result was made from; None if it is not recorded."""
+    """Return the fingerprint of the data from which a result was made; None if it is not recorded."""
     if isinstance(of, ReportCard):
         return of.about.fingerprint
     return (of.provenance if isinstance(of, Menu) else of.about).get("fingerprint")
@@ -250,4 +249,4 @@ FILES: dict[str, tuple[str, Callable[[Path], Any]]] = {
     "days": ("simulation.csv", read_days),
     "shared": ("sharing.csv", read_days),
 }
-"""The file of each part, and what reads it."""
+"""The file of each part, and the function that reads it."""

@@ -1,4 +1,4 @@
-"""The privacy score of each setting, and how much protection attacks leave."""
+"""The privacy score of each setting, and the protection that attacks leave."""
 
 from dataclasses import dataclass
 
@@ -13,19 +13,19 @@ MEASURES = {
     "smoothing": ("^", "error after smoothing a series"),
     "reidentification-half": ("D", "users no longer named by half of their reports"),
 }
-"""Errors are shares of the error without any report; users, of those linked without noise beyond chance."""
+"""Errors are divided by the error without a report. Users are a share of those linked without noise, beyond chance."""
 
 
 @dataclass(frozen=True)
 class ProtectionMeasures:
-    """The measures of each setting of a card, from the lightest to the strongest; None if one does not apply."""
+    """The measures of each setting of a card, from the weakest to the strongest; None if a measure does not apply."""
 
     ids: list[str]
     measures: dict[str, list[float | None]]
 
 
 def protection_data(card: ReportCard) -> ProtectionMeasures:
-    """Return the score and what attacks leave, of each setting that adds noise."""
+    """Return the score, and the protection that attacks leave, of each setting that adds noise."""
     shown = sorted(card.masking(), key=lambda each: each.score)
     measures: dict[str, list[float | None]] = {name: [] for name in MEASURES}
     for each in shown:
@@ -44,16 +44,19 @@ def left_of_baseline(found: Finding | None) -> float | None:
 
 
 def left_by_smoothing(found: Finding | None) -> float | None:
-    """Return the median user's error after smoothing over that of guessing from others, at most 1; None if unknown."""
+    """Return the median user's error after smoothing, divided by that of a guess from other users; at most 1, None if
+    unknown.
+    """
     if found is None or not found.details.get("rmse_prior"):
         return None
     return min(float(found.details["rmse_smoothed"]) / float(found.details["rmse_prior"]), 1.0)
 
 
 def _unnamed(found: Finding | None) -> float | None:
-    """Return 1 - (named - chance) / (named unmasked - chance), from 0 to 1.
+    """Return 1 - (named - chance) / (named without noise - chance), limited to 0 to 1.
 
-    None if the attack does not apply, or names no more than chance even without noise."""
+    None if the attack does not apply, or does not exceed chance even without noise.
+    """
     if found is None or found.value is None or found.baseline is None:
         return None
     chance, bare = float(found.details["chance"]), found.baseline
@@ -81,7 +84,7 @@ def protection_caption(data: ProtectionMeasures) -> str:
 
 
 def protection_plot(data: ProtectionMeasures) -> Plot:
-    """Return one subplot with a row per setting. If the marks of a row lie apart, score and attacks disagree."""
+    """Plot one row per setting. If the marks of a row are far apart, score and attacks disagree."""
     marks = []
     for row in range(len(data.ids)):
         span = [value for values in data.measures.values() if (value := values[row]) is not None] or [0.0]

@@ -1,4 +1,4 @@
-"""A simulated population day by day: utility, privacy, cost, and how many take each setting."""
+"""A simulated population day by day: utility, privacy, cost, and the number of producers with each setting."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -15,11 +15,11 @@ TAKEN = "producers_"
 
 @dataclass(frozen=True)
 class SimulatedDays:
-    """By day: the utility of all days so far, the privacy of those who take part, the cost, and producers by setting.
+    """By day: utility of all days so far, privacy of those who take part, cost, and producers by setting.
 
     ``totals``     the true total, the published one (estimate) and its interval (low, high); NaN if not published
-    ``inside``     the number of published intervals that contain the truth
-    ``published``  the number of published intervals
+    ``inside``     number of published intervals that contain the truth
+    ``published``  number of published intervals
     """
 
     day: list[float]
@@ -33,7 +33,7 @@ class SimulatedDays:
 
     @property
     def off(self) -> dict[str, list[float]]:
-        """Return how far the published total and its interval's ends are from the truth, in percent; NaN if it is 0."""
+        """Return how many percent the published total and its interval are above the truth; NaN if the truth is 0."""
         truth = [each or float("nan") for each in self.totals["truth"]]
         return {
             name: [100 * (each / of - 1) for each, of in zip(self.totals[name], truth, strict=True)]
@@ -42,7 +42,7 @@ class SimulatedDays:
 
 
 def simulated_data(rows: Sequence[Mapping[str, Any]]) -> SimulatedDays:
-    """Return the days from the rows that `halfmask simulate` wrote."""
+    """Convert the rows that `halfmask simulate` wrote."""
     inside = [str(row["inside"]) for row in rows if row["inside"] not in ("", None)]
     day, utility, privacy, cost = (
         [_number(row[name]) for row in rows] for name in ("day", "utility", "privacy", "cost")
@@ -54,7 +54,7 @@ def simulated_data(rows: Sequence[Mapping[str, Any]]) -> SimulatedDays:
 
 
 def read_days(path: Path) -> SimulatedDays:
-    """Return the days in a file."""
+    """Read simulated days from a file."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
             return simulated_data(list(csv.DictReader(file)))
@@ -67,7 +67,7 @@ def _number(cell: Any) -> float:
 
 
 def simulated_caption(data: SimulatedDays) -> str:
-    """Return the caption: what is shown, and how the last day compares with the first."""
+    """Return the caption, with the numbers of the last day."""
     ids, last = list(data.producers), len(data.day) - 1
     most = max(ids, key=lambda id: data.producers[id][last])
     return (
@@ -82,7 +82,7 @@ def simulated_caption(data: SimulatedDays) -> str:
 
 
 def simulated_plot(data: SimulatedDays) -> Plot:
-    """Return four subplots: scores, cost, producers by setting, and the published total with the truth."""
+    """Plot scores, cost, producers by setting, and the error of the published total."""
     scores = [
         Mark(name, data.day, values, line_style(order))
         for order, (name, values) in enumerate((("utility", data.utility), ("privacy", data.privacy)))

@@ -1,4 +1,4 @@
-"""The solutions of a question: how much noise each has, and what it promises."""
+"""The solutions of a question: the noise and the guarantee of each."""
 
 from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot
 from halfmask.figures.style import PALETTE
@@ -7,7 +7,7 @@ from halfmask_device.decimals import upwards
 
 
 def solved_plot(found: Solved) -> Plot:
-    """Return two subplots with a bar for each solution, best first: its noise, and its epsilon."""
+    """Plot the noise and the epsilon of each solution, best first."""
     rows = list(range(len(found.solutions)))
     labels = [str(each.setting) for each in found.solutions]
     names = PlotAxis("", limits=(len(rows) - 0.5, -0.5), ticks=dict(enumerate(labels)))

@@ -1,6 +1,6 @@
 """The samples of a study as arrays, with privacy and utility of each, for figures and tables.
 
-It also has the samples of the menu's own settings, and Table 1 of the paper.
+It also provides the samples of the menu's settings, and Table 1 of the paper.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ LARGE = 1000
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """How metrics become privacy and utility: normalisers, weights and the constraint of one study."""
+    """The normalisers, weights and constraint of a study, with which metrics become privacy and utility."""
 
     largest: FloatArray
     weights: Weights
@@ -35,14 +35,14 @@ class Scale:
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """All samples of all settings of a study: S settings, and K samples of each.
+    """All samples of a study: S settings, K samples of each.
 
-    ``settings``, ``mechanisms``, ``parameters``  (S,) the setting, its mechanism and its parameters
-    ``users``              (K,) the number of users, equal for all settings; 0 if a summary pools all sizes
-    ``metrics``            (S, K, 6) the six error metrics
-    ``kept``               (S,) whether the setting keeps the constraint
-    ``privacy``, ``utility``  (S, K) the scores, meaningful only if the constraint is kept; (S, 1) medians for a summary
-    ``scores``             (S,) medians and tenth percentiles by the names in `SCORES`; NaN if not kept
+    ``settings``, ``mechanisms``, ``parameters``  (S,) text, mechanism and parameters of each setting
+    ``users``                (K,) number of users, equal for all settings; 0 if a summary pools all sizes
+    ``metrics``              (S, K, 6) the six error metrics
+    ``kept``                 (S,) whether the setting meets the constraint
+    ``privacy``, ``utility``  (S, K) scores, valid only if ``kept``; (S, 1) medians for a summary
+    ``scores``               (S,) medians and tenth percentiles by name; NaN if not ``kept``
     """
 
     settings: list[str]
@@ -59,17 +59,17 @@ class Samples:
 
     @property
     def sized(self) -> bool:
-        """Return whether samples of different sizes can be distinguished."""
+        """Return whether the sizes of samples are known."""
         return bool((self.users > 0).any())
 
     def names(self) -> list[str]:
-        """Return the mechanisms in order of the alphabet."""
+        """Return the mechanisms in alphabetical order."""
         return [str(name) for name in np.unique(self.mechanisms)]
 
     def large(self) -> tuple[npt.NDArray[np.bool_], str]:
-        """Return which samples have more than 1,000 users, and a description in words.
+        """Return which samples have more than 1,000 users, and a description.
 
-        If no sample has, these are the samples with at least half as many users as the largest.
+        If there are none, return the samples with at least half as many users as the largest.
         """
         if (self.users > LARGE).any():
             return self.users > LARGE, f"more than {LARGE:,} users"
@@ -78,12 +78,12 @@ class Samples:
 
 
 def read_samples(path: str | Path, menu: Menu | None = None) -> Samples:
-    """Return the samples of ``study.parquet``, scored with the menu's normalisers; without a menu, with the study's."""
+    """Read the samples of ``study.parquet``, scored with the menu's normalisers (without a menu, with the study's)."""
     return samples_of(Study.read(path), menu)
 
 
 def samples_of(study: Study, menu: Menu | None = None) -> Samples:
-    """Return the samples of a study, ordered by users and repeat, scored as `read_samples` does."""
+    """Return the samples of a study, ordered by users and repeat, and scored as in `read_samples`."""
     summary = study.scores is not None
     order = np.lexsort((study.repeat, study.users))
     metrics = study.metrics[:, order].astype(float)
@@ -115,7 +115,7 @@ def _scored(
 
 
 def scale_of(metrics: FloatArray, source: Menu | dict[str, Any] | None) -> Scale:
-    """Return the scale of a menu or a summary; without either, the normalisers of ``metrics`` and the default rest."""
+    """Return the scale of a menu or a summary; without either, normalisers of ``metrics`` and default weights."""
     if isinstance(source, Menu):
         bounds = source.constraints
         default = Constraint()
@@ -130,7 +130,10 @@ def scale_of(metrics: FloatArray, source: Menu | dict[str, Any] | None) -> Scale
 
 @dataclass(frozen=True, eq=False)
 class MenuSamples:
-    """The samples of the menu's settings, (ids, samples). ``absent`` are the ids that could not be found."""
+    """The samples of the menu's settings: (ids, samples).
+
+    ``absent``  ids without samples
+    """
 
     ids: list[str]
     users: IntArray
@@ -145,11 +148,11 @@ class MenuSamples:
 
 
 def menu_samples(samples: Samples, menu: Menu, profile: Profile | None = None) -> MenuSamples:
-    """Return the samples of each menu setting, from the study if it holds the setting.
+    """Return the samples of each menu setting.
 
-    A (refined) setting that the study does not hold is evaluated now, on the same subsets of users, if there is a
-    profile of the same data and the analytic method made the study. Unmasked sharing has errors of 0. The ids of
-    settings that were not found are in ``absent``.
+    They are taken from the study. A setting that the study does not contain is evaluated now, on the same subsets of
+    users, if there is a profile of the same data and the study's method is analytic. Unmasked sharing has errors of 0.
+    Other settings are in ``absent``.
     """
     place = {text: row for row, text in enumerate(samples.settings)}
     found: dict[str, FloatArray] = {}
@@ -189,7 +192,7 @@ def table_1(menu: Menu) -> list[tuple[str, str, str, float, float]]:
 
 
 def _parameters(setting: PrivacySetting) -> str:
-    """Return the parameters as text; for a long table of points only their number, because menu.json has them all."""
+    """Return the parameters as text; for a long table of points, only their number."""
     short = brief(setting)
     if short != str(setting):
         return short.partition(", ")[2]

@@ -1,7 +1,7 @@
-"""The look of figures: colours that colour-blind people can distinguish, one ink, no decoration.
+"""The style of figures: colours that colour-blind people can distinguish, and no decoration.
 
-pyplot is not used. Settings of matplotlib apply only inside `styled`: the caller's settings are not changed, and the
-user's settings have no effect. Equal data give equal bytes everywhere (with equal versions).
+pyplot is not used. Settings of matplotlib apply only inside `styled`, so the caller's settings are not changed, and the
+user's have no effect. Equal data give equal bytes (with equal versions).
 """
 
 import io
@@ -37,7 +37,7 @@ COLUMNS = 2
 MARGINS = (0.75, 0.5, 0.15, 0.3)
 PAD = 0.06
 LETTERS = 11.0
-"""Letters of a label to an inch: longer ones are broken."""
+"""Characters of a label per inch. Longer labels are wrapped."""
 LINE = 1.8
 """Width of a line."""
 _SETTINGS: dict[str, Any] = {
@@ -72,7 +72,7 @@ _SETTINGS: dict[str, Any] = {
 
 
 def ink_on(colour: str) -> str:
-    """Return black or white, whichever has more contrast on a colour: one of them has at least 4.5."""
+    """Return black or white, whichever has more contrast on a colour: at least 4.5."""
     shares = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
     linear = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in shares]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
@@ -81,7 +81,7 @@ def ink_on(colour: str) -> str:
 
 @contextmanager
 def styled(**more: Any) -> Iterator[None]:
-    """Use matplotlib's own defaults with our settings on top, until the block ends."""
+    """Use matplotlib's defaults with our settings until the block ends."""
     import matplotlib
 
     with matplotlib.rc_context():
@@ -93,11 +93,13 @@ def styled(**more: Any) -> Iterator[None]:
 
 @contextmanager
 def subplots(count: int, height: float = PANEL[1], share: str = "") -> Iterator[tuple[Figure, list[Axes]]]:
-    """Yield a figure of ``count`` equal subplots, two per row; draw them within the block.
+    """Yield a figure of ``count`` equal subplots, two per row. Draw them within the block.
 
-    ``share`` names axes in common. A subplot is in a cell with all that belongs to it, so that a page can cut it out
-    (`inline_svgs`). After the drawing, the margins of all cells are set to the largest that any needs. This takes one
-    pass, whereas matplotlib's own constrained layout takes as long as the drawing.
+    ``share``  the axes that subplots have in common: "x", "y" or "xy"
+
+    Each subplot is in a cell with its labels, so that a page can cut it out (`inline_svgs`). After the block, the
+    margins of all cells are set to the largest that is needed. This is faster than matplotlib's constrained layout,
+    which takes as long as the drawing.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -116,7 +118,7 @@ def subplots(count: int, height: float = PANEL[1], share: str = "") -> Iterator[
 
 
 def _cells(figure: Figure) -> "list[Bbox]":
-    """Return the cell of each subplot, margins included, in inches."""
+    """Return the cell of each subplot, including margins, in inches."""
     from matplotlib.transforms import Bbox
 
     count = len(figure.axes)
@@ -127,7 +129,7 @@ def _cells(figure: Figure) -> "list[Bbox]":
 
 
 def _place(figure: Figure, margins: tuple[float, float, float, float]) -> None:
-    """Put each subplot into its cell; margins are left, bottom, right and top, in inches."""
+    """Put each subplot into its cell. Margins are left, bottom, right and top, in inches."""
     left, bottom, right, top = margins
     wide, high = figure.get_size_inches()
     for axes, cell in zip(figure.axes, _cells(figure), strict=True):
@@ -136,10 +138,7 @@ def _place(figure: Figure, margins: tuple[float, float, float, float]) -> None:
 
 
 def _fit(figure: Figure) -> None:
-    """Set the margins that ticks, labels, titles and legends need.
-
-    Labels then do not move, and are not measured again.
-    """
+    """Set the margins that ticks, labels, titles and legends need, and fix the labels' positions."""
     found, labels = [], []
     for axes, cell in zip(figure.axes, _cells(figure), strict=True):
         for label, room in ((axes.xaxis.label, cell.width), (axes.yaxis.label, cell.height)):
@@ -155,7 +154,7 @@ def _fit(figure: Figure) -> None:
 
 
 def legend_above(axes: Axes, title: str = "", columns: int = 8) -> None:
-    """Put the legend between the title and the subplot, so that it covers nothing."""
+    """Put the legend between the title and the subplot, so that it hides nothing."""
     heading = {"weight": "bold", "size": _SETTINGS["axes.titlesize"]}
     axes.legend(
         title=title, loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, alignment="left", borderpad=0,
@@ -164,28 +163,25 @@ def legend_above(axes: Axes, title: str = "", columns: int = 8) -> None:
 
 
 def short_number(value: float, _: object = None) -> str:
-    """Write a tick: 12,000, or 3 M for millions."""
+    """Format a tick: 12,000, or 3 M for millions."""
     return f"{value / 1e6:,g} M" if abs(value) >= 1e6 else f"{value:,.6g}"
 
 
 def powers_of_ten(first: int, last: int, step: int) -> dict[float, str]:
-    """Return ticks and their labels: 10⁻⁹ in plain characters, because matplotlib would set a formula."""
+    """Return ticks at powers of ten, with labels in plain characters such as 10⁻⁹."""
     raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
     powers = range(first, last + 1, step)
     return {10.0**power: f"10{str(power).translate(raised)}" if power else "1" for power in powers}
 
 
 def mechanism_looks(names: list[str]) -> dict[str, dict[str, Any]]:
-    """Return colour and dashes of each mechanism.
-
-    Those of the paper always look alike, others depend on their order.
-    """
+    """Return colour and dashes of each mechanism. Those of the paper are always the same."""
     order = [*PAPER, *(name for name in names if name not in PAPER)]
     return {name: line_style(order.index(name)) for name in names}
 
 
 def line_style(place: int) -> dict[str, Any]:
-    """Return colour and dashes of the n-th line of a series; dashes distinguish lines if colours cannot be seen."""
+    """Return colour and dashes of the n-th line. Dashes distinguish lines without colours."""
     return {"color": PALETTE[place % len(PALETTE)], "linestyle": DASHES[place % len(DASHES)]}
 
 
@@ -193,7 +189,7 @@ MENU_LOOK: dict[str, Any] = {"color": PALETTE[2], "linestyle": "-"}
 
 
 def save(figure: Figure, path: str | Path) -> Path:
-    """Write a figure on white, without a date. The kind of file follows from the name; PNG if it says none."""
+    """Write a figure on white, without a date. The file's ending determines the format; without one it is PNG."""
     target = Path(path)
     kind = target.suffix.lstrip(".").lower() or "png"
     if kind not in FORMATS:
@@ -204,10 +200,10 @@ def save(figure: Figure, path: str | Path) -> Path:
 
 
 def inline_svgs(figure: Figure, name: str) -> Iterator[str]:
-    """Yield each subplot of a figure as an ``<svg>``, so that a page can arrange them.
+    """Yield each subplot of a figure as an ``<svg>`` for a page.
 
-    It is transparent, ink in the page's text colour, and letters as text. Every id begins with ``name`` and the
-    subplot's number, so that one page can hold many. Nothing refers to other files.
+    It is transparent, uses the page's text colour, and keeps letters as text. Every id begins with ``name`` and the
+    subplot's number, so that a page can contain many. It refers to no other files.
     """
     with styled(**{"svg.fonttype": "none"}):
         for number, (axes, cell) in enumerate(zip(figure.axes, _cells(figure), strict=True), start=1):

@@ -1,4 +1,4 @@
-"""The trade-off of an attacker's two errors (f-DP): missed changes and false alarms."""
+"""The trade-off between an attacker's two errors (f-DP): missed changes and false alarms."""
 
 from dataclasses import dataclass
 
@@ -12,15 +12,15 @@ from halfmask.figures.wording import at_least, sized
 from halfmask.protection.guarantees.promises import trade_off
 
 ALARMS = np.unique(np.concatenate([[0.0], np.geomspace(1e-4, 1, 60), 1 - np.geomspace(1e-4, 1, 60), [0.05]]))
-"""Shares of false alarms that the curves are drawn at: closest at the bends of curves."""
+"""Shares of false alarms at which curves have points, denser near both ends."""
 SHOWN_ALARM = 0.05
 
 
 @dataclass(frozen=True)
 class TradeOff:
-    """By setting, the least share of missed changes at each share of false alarms, for one report and for a day.
+    """By setting, the least share of missed changes for each share of false alarms, for one report and for a day.
 
-    ``promised`` is, by setting, the epsilon behind each curve with its change, window and delta.
+    ``promised``  by setting, the epsilon behind each curve with its change, window and delta
     """
 
     change: float
@@ -33,7 +33,7 @@ class TradeOff:
 
 
 def trade_off_data(card: ReportCard, unit: str = "") -> TradeOff | None:
-    """Return the curves that the card's bounds on delta prove; None if none of its settings adds noise."""
+    """Return the curves that follow from the card's bounds on delta; None if no setting adds noise."""
     shown, day = card.masking(), card.day
     if not shown:
         return None
@@ -43,7 +43,7 @@ def trade_off_data(card: ReportCard, unit: str = "") -> TradeOff | None:
 
 
 def trade_off_caption(data: TradeOff) -> str:
-    """Return the caption: change and windows, and the strongest setting's numbers with their epsilon and delta."""
+    """Return the caption, with change, windows, and the numbers of the strongest setting."""
     text = (
         f"An attacker knows everything but whether a reading was changed by {sized(data.change, data.unit)}: in one "
         f"reading (first panel), or in each of a day's {data.day:,} (second). At each rate of false alarms, the curve "
@@ -58,7 +58,7 @@ def trade_off_caption(data: TradeOff) -> str:
 
 
 def trade_off_plot(data: TradeOff) -> Plot:
-    """Return two subplots: for one report, and for a day of reports."""
+    """Plot the trade-off for one report and for a day of reports."""
     grey = {"color": QUIET}
     nothing = Mark("nothing learned", [0, 100], [100, 0], grey, label="")
     x = PlotAxis("false alarms, %", limits=(-2, 102))

@@ -1,4 +1,4 @@
-"""Utility over privacy as a median line with a range (Fig. 4 of the paper), and single settings."""
+"""Utility over privacy, as a median line with a range (Fig. 4 of the paper) and as single settings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ STEP = 0.01
 RARE = 0.001
 NEAR = 0.04
 EDGE = 0.3
-"""How near to either end of the axis a label has too little room."""
+"""Labels closer than this to an end of the axis have too little room."""
 
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """Median, minimum and maximum of utility at each ``at``: a privacy, or a number of users."""
+    """Median, minimum and maximum of utility at each ``at``, which is a privacy or a number of users."""
 
     at: FloatArray
     median: FloatArray
@@ -30,9 +30,8 @@ class Band:
 
 @dataclass(frozen=True)
 class Trajectories:
-    """Bands by mechanism and through the menu's settings, over all sizes and over only the large ones.
-
-    A band through the menu has one place per setting, at its median privacy; ``spread`` is the range of its privacy.
+    """Utility over privacy by mechanism and through the menu's settings: for samples of all sizes, and for large ones
+    only.
     """
 
     mechanisms: dict[str, Band]
@@ -44,7 +43,10 @@ class Trajectories:
 
 @dataclass(frozen=True, eq=False)
 class MenuBand:
-    """The band through a menu's settings in order of privacy."""
+    """Utility of a menu's settings in order of median privacy.
+
+    ``spread``  lowest and highest privacy of each setting
+    """
 
     ids: list[str]
     band: Band
@@ -66,7 +68,7 @@ def trajectory_data(samples: Samples, menu: MenuSamples | None) -> Trajectories:
 def band_over_privacy(privacy: FloatArray, utility: FloatArray, step: float = STEP) -> Band:
     """Return median and range of utility in steps of privacy, each at the middle of its step.
 
-    Steps with fewer than one in a thousand of the samples are left out: their median would be of a few odd samples.
+    Steps with fewer than one in a thousand samples are left out, because their median would not be typical.
     """
     place = np.floor(privacy / step + 1e-9)
     counts = np.bincount(place.astype(int))
@@ -96,7 +98,7 @@ def _by_mechanism(samples: Samples, chosen: npt.NDArray[np.bool_]) -> dict[str, 
 
 
 def band_at(at: FloatArray, values: FloatArray) -> Band:
-    """Return median and range of the values at each distinct place."""
+    """Return median and range of the values at each distinct ``at``."""
     order = np.lexsort((values, at))
     at, values = at[order], values[order]
     starts = np.flatnonzero(np.concatenate([[True], at[1:] != at[:-1]]))
@@ -131,7 +133,7 @@ def _last(menu: MenuBand) -> tuple[str, float, float]:
 
 
 def trajectory_plot(data: Trajectories) -> Plot:
-    """Return the plot of mechanisms and menu, for all sizes and for the large ones."""
+    """Plot mechanisms and menu, for all sizes and for large ones."""
     shown = [
         ("By mechanism, all sizes", _mechanism_marks(data.mechanisms)),
         ("The menu, all sizes", _menu_marks(data.menu)),
@@ -152,7 +154,7 @@ def trajectory_plot(data: Trajectories) -> Plot:
 
 
 def _mechanism_marks(bands: dict[str, Band]) -> list[Mark]:
-    """Return a median line with the band around it for each mechanism."""
+    """Return a median line with a band for each mechanism."""
     styles = mechanism_looks(list(bands))
     return [Mark(name, at.at, at.median, styles[name], around=(at.low, at.high)) for name, at in bands.items()]
 
@@ -172,7 +174,7 @@ def _menu_marks(found: MenuBand | None) -> list[Mark]:
 
 
 def _sides(texts: Sequence[str], places: FloatArray) -> list[str]:
-    """Return the sides of labels: above and below the line in turn.
+    """Return the sides of labels, alternately above and below the line.
 
     Near the left or right edge labels are centred, so that long names stay inside.
     """
@@ -183,10 +185,7 @@ def _sides(texts: Sequence[str], places: FloatArray) -> list[str]:
 
 
 def one_label_each(names: Sequence[str], x: FloatArray | Sequence[float], y: FloatArray | Sequence[float]) -> list[str]:
-    """Return a label for each place.
-
-    If places are too close to be distinguished, the first is labelled with all names.
-    """
+    """Return a label for each point. If points are too close, the first is labelled with all names."""
     labels: list[str] = []
     for number, (name, *at) in enumerate(zip(names, x, y, strict=True)):
         near = (k for k in range(number) if labels[k] and max(abs(at[0] - x[k]), abs(at[1] - y[k])) < NEAR)

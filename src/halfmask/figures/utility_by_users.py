@@ -29,7 +29,7 @@ def users_caption(data: dict[str, Band]) -> str:
 
 
 def users_plot(data: dict[str, Band]) -> Plot:
-    """Return one subplot: the more people share, the better totals are."""
+    """Plot utility over the number of users."""
     marks = []
     for order, (name, found) in enumerate(data.items()):
         mark = Mark(

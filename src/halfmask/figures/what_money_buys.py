@@ -1,4 +1,4 @@
-"""What money buys: error of totals, utility and participation, by the amount spent in a period."""
+"""The effect of a budget: error of totals, utility and participation, by the amount spent in a period."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,7 +15,10 @@ WITHIN, UTILITY, TAKING_PART = "total within", "utility", "share that takes part
 
 @dataclass(frozen=True)
 class Pay:
-    """Error, utility and participation by budget of a period; ``honest`` are their values at the honest rewards."""
+    """Error, utility and participation by budget per period.
+
+    ``honest``  the same at the honest rewards
+    """
 
     budget: list[float]
     bought: dict[str, list[float]]
@@ -39,7 +42,7 @@ def pay_data(schedule: "Schedule") -> Pay:
 
 
 def pay_caption(data: Pay) -> str:
-    """Return the caption, which says what the smallest and the largest budget on the curve buy."""
+    """Return the caption, with the effects of the smallest and the largest budget."""
     first, last = ({name: values[at] for name, values in data.bought.items()} for at in (0, -1))
     return (
         "What a budget per period buys with the best rewards for it, honest or not, as the model of producers has it: "
@@ -54,7 +57,7 @@ def pay_caption(data: Pay) -> str:
 
 
 def pay_plot(data: Pay) -> Plot:
-    """Return two subplots: the error of the total; utility and participation."""
+    """Plot the error of the total; and utility and participation."""
 
     def marks(name: str, order: int, scale: int) -> list[Mark]:
         bought, own = [scale * each for each in data.bought[name]], [scale * data.honest[name]]

@@ -4,7 +4,7 @@ from halfmask_device.decimals import upwards
 
 
 def in_a_list(words: list[str]) -> str:
-    """Return words as a list in text: a, b and c."""
+    """Join words to a list in text: a, b and c."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""
 
 
@@ -21,17 +21,17 @@ def percents(share_text: float) -> str:
 
 
 def amount(amount: float) -> str:
-    """Return an amount with four significant digits, never as a power of ten."""
+    """Format an amount with four significant digits, without an exponent."""
     return f"{float(f'{amount:.4g}'):,.10g}"
 
 
 def sized(value: float, unit: str) -> str:
-    """Return a number to three digits with its unit, for a sentence."""
+    """Format a number with three digits and its unit."""
     return f"{value:.3g} {unit}".strip()
 
 
 def at_least(bound: float) -> str:
-    """Return three digits of a lower bound, rounded down so that it stays a lower bound."""
+    """Format a lower bound with three digits, rounded down so that it remains a lower bound."""
     return f"{-float(upwards(-bound)):g}"
 
 
@@ -41,8 +41,5 @@ def in_unit(what: str, unit: str) -> str:
 
 
 def summed(what: str, unit: str) -> str:
-    """Return an axis label for sums.
-
-    It says that the unit is that of each reading, because a sum of powers is not a power.
-    """
+    """Return an axis label for sums. The unit is that of each reading, because a sum of powers is not a power."""
     return f"{what} (each in {unit})" if unit else what
