@@ -1,4 +1,4 @@
-"""Write files completely or not at all, and tables and pages that state their format and version."""
+"""Write files completely or not at all. Tables and pages state their format and version."""
 
 import json
 import os
@@ -15,16 +15,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ABOUT = b"halfmask"
-"""The key of a table's metadata that holds what the table is about, as JSON."""
+"""The key of the description (JSON) in a table's metadata."""
 
 
 @contextmanager
 def whole_file(path: str | Path, mode: int = 0o666) -> Iterator[Path]:
-    """Yield a temporary path in the folder of ``path``. On success it is renamed to ``path``, on failure it is deleted.
+    """Yield a temporary path in the folder of ``path``. On success it is renamed to ``path``; on failure it is deleted.
 
-    The old file stays intact until the new one is complete and on disk, whatever happens in between (an exception,
-    Ctrl-C, a full disk). An ``OSError`` becomes a ``RunError`` that names the file. The new file has the rights
-    ``mode``, less what the user's umask takes away.
+    The old file stays intact until the new one is complete and on disk, even after an exception, Ctrl-C or a full disk.
+    An
+    ``OSError`` becomes a ``RunError`` that names the file. The new file has the permissions ``mode``, reduced by the
+    umask.
     """
     target = Path(path)
     if target.is_dir():
@@ -46,16 +47,17 @@ def whole_file(path: str | Path, mode: int = 0o666) -> Iterator[Path]:
 
 
 def about_table(format: str, version: int, about: dict[str, Any]) -> dict[bytes, str]:
-    """Return the metadata of a Parquet table: its format and version, the writing program, and its description."""
+    """Return the metadata of a Parquet table: format, version, the version of halfmask, and a description."""
     page = {"format": format, "version": version, "halfmask": __version__, **about}
     return {ABOUT: json.dumps(page, sort_keys=True)}
 
 
 def read_table(path: str | Path, format: str, version: int, maker: str) -> "tuple[pa.Table, dict[str, Any]]":
-    """Return a Parquet table of this program and its description.
+    """Read a Parquet table and its description.
 
-    ``maker`` is the command that writes such a table, for the error's advice. A missing, foreign, damaged or newer file
-    is a FileFormatError that says which.
+    ``maker``  the command that writes such a table, for the error's advice
+
+    Raise a FileFormatError if the file is missing, damaged, from a newer version or not such a table.
     """
     import pyarrow as pa  # here, because Arrow takes long to import
     import pyarrow.parquet as pq
@@ -82,10 +84,11 @@ def read_table(path: str | Path, format: str, version: int, maker: str) -> "tupl
 
 
 def read_page(path: str | Path, format: str, version: int, maker: str) -> dict[str, Any]:
-    """Return a JSON object of this program.
+    """Read a JSON object.
 
-    ``maker`` is the command that writes such a file, for the error's advice. A missing, foreign or damaged file, or one
-    of another version, is a FileFormatError that says which.
+    ``maker``  the command that writes such a file, for the error's advice
+
+    Raise a FileFormatError if the file is missing, damaged, from another version or not such an object.
     """
     kind = format.removeprefix("halfmask ")
     try:

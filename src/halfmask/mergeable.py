@@ -22,7 +22,7 @@ class Mergeable(Protocol):
     """A value that can be merged with others of its type."""
 
     def merge(self, other: Self) -> Self:
-        """Return both together, as a new value."""
+        """Return the value for both sets."""
         ...
 
 
@@ -30,5 +30,5 @@ M = TypeVar("M", bound=Mergeable)
 
 
 def merged(parts: Iterable[M], neutral: M) -> M:
-    """Return all parts merged; the neutral element if there are none."""
+    """Merge all parts. Without parts, return the neutral element."""
     return reduce(lambda one, other: one.merge(other), parts, neutral)

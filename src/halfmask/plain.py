@@ -1,9 +1,9 @@
 """Convert results to plain JSON values and back.
 
-A dataclass defines its file: `to_plain` writes its fields. `from_plain` reads them, and checks their types and the
-ranges in their annotations. A class with a method `parse` and a ``__str__``, such as a privacy setting, is written as
-one text. A class may also have ``derived``, such as words that follow from numbers: these are written for other
-readers, and not read back.
+A dataclass defines the format of its file. `to_plain` writes its fields. `from_plain` reads them, and checks their
+types and the ranges in their annotations. A class with ``parse`` and ``__str__``, such as a privacy setting, is written
+as text. A class with ``derived`` adds values that follow from its fields; they are written for other programs, and not
+read back.
 """
 
 import math
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 def to_plain(value: Any) -> Any:
-    """Return a value as JSON can hold it: infinity and NaN become null, and keys become texts."""
+    """Convert a value to JSON types. Infinity and NaN become null, and keys become texts."""
     if value is None or isinstance(value, bool | str | int):
         return value
     if hasattr(value, "parse"):
@@ -43,15 +43,14 @@ def to_plain(value: Any) -> Any:
 
 
 def key_text(key: Any) -> str:
-    """Return a key as files write it: 0.5 as "0.5", infinity as "inf"."""
+    """Convert a key to text: 0.5 to "0.5", infinity to "inf"."""
     return f"{key:g}" if isinstance(key, float) else str(key)
 
 
 def from_plain(plain: Any, kind: type[T]) -> T:
-    """Return the value that `to_plain` wrote.
+    """Convert the result of `to_plain` back. Fields that the class does not declare are ignored.
 
-    A missing field, a wrong type or a number out of range is a ValueError that names the place. Fields that the class
-    does not declare are ignored.
+    Raise a ValueError that names the place if a field is missing, has a wrong type or is out of range.
     """
     try:
         return msgspec.convert(plain, kind, dec_hook=_decode, str_keys=True)

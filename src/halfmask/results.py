@@ -1,4 +1,4 @@
-"""The base class of all results: a file, a table, a figure, and how a notebook shows them."""
+"""The base class of all results, which can be stored, converted to a table, plotted, and shown in a notebook."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -14,45 +14,42 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DRAWERS, PAGES = "halfmask.figures.result_figures", "halfmask.pages.result_tables"
-"""Where results are drawn and put into words. These rooms come after this one: they are found by name, as plug-ins."""
+"""The modules that draw results and describe them. They are imported by name, because they import this module."""
 
 
 class Shown(ABC):
-    """A value that a notebook shows as a table, and that converts to a frame and a figure."""
+    """A value that a notebook shows as a table, and that can be converted to a data frame and a figure."""
 
     @abstractmethod
     def to_arrow(self) -> "pa.Table":
-        """Return it as an Arrow table."""
+        """Convert to an Arrow table."""
 
     @naming_extras()
     def to_pandas(self) -> Any:
-        """Return it as a pandas frame, if pandas is installed."""
+        """Convert to a pandas frame, if pandas is installed."""
         import narwhals as nw
 
         return nw.from_native(self.to_arrow(), eager_only=True).to_pandas()
 
     @naming_extras()
     def to_polars(self) -> Any:
-        """Return it as a Polars frame, if Polars is installed."""
+        """Convert to a Polars frame, if Polars is installed."""
         import narwhals as nw
 
         return nw.from_native(self.to_arrow(), eager_only=True).to_polars()
 
     @naming_extras()
     def plot(self) -> "Figure":
-        """Return the figure that the report has of it, drawn by matplotlib."""
+        """Return the result's figure as in the report, drawn by matplotlib."""
         figure: Figure = import_module(DRAWERS).draw_result(self)
         return figure
 
     def points(self) -> Sequence[tuple[float, float]]:
-        """Return the points of a small curve next to the table: privacy and utility, from 0 to 1.
-
-        Empty if there is none.
-        """
+        """Return points (privacy, utility), from 0 to 1, for a small curve next to the table; by default none."""
         return ()
 
     def _repr_html_(self) -> str | None:
-        """Return the result as HTML; None without the extra ``pages``, so that a notebook shows the plain text."""
+        """Return the result as HTML; None without the extra ``pages``, so that a notebook shows plain text."""
         try:
             with naming_extras():
                 return str(import_module(PAGES).in_notebook(self))
@@ -61,14 +58,14 @@ class Shown(ABC):
 
 
 class Result(Shown):
-    """The result of a command that can be written to a file and read back as an equal object."""
+    """A command's result, which can be written to a file and read back as an equal object."""
 
     @classmethod
     @abstractmethod
     def read(cls, path: str | Path) -> Self:
-        """Return the result in a file.
+        """Read a result from a file.
 
-        A missing, foreign, damaged or newer file is a FileFormatError that says which.
+        Raise a FileFormatError if the file is missing, damaged, from a newer version or not such a result.
         """
 
     @abstractmethod

@@ -1,9 +1,9 @@
-"""Random streams with names.
+"""Named random streams.
 
-A stream is identified by a seed, a name and numbers for its parts (a size, a repeat). `NAMES` lists all names, each
-with the key of its numbers from before streams had names, so that old studies can be repeated to the last bit. A name
-without such a key is hashed, and so is every attack without one. Streams do not depend on each other: a new attack,
-figure or sample does not change the numbers of another.
+A stream is identified by a seed, a name and numbers for its parts (such as a size or a repeat). `NAMES` and `PLAIN`
+list the names; those of new attacks may be missing. A name with a key uses that key, so that old studies can be
+repeated to the last bit; any other name is hashed. Streams are independent: a new attack, figure or sample does not
+change the numbers of another.
 """
 
 import hashlib
@@ -62,12 +62,12 @@ PLAIN: dict[str, tuple[int, ...]] = {
     "reproduction.users": (),
     "reproduction.choices": (2,),
 }
-"""Streams of numpy's default generator, seeded with (seed, key, parts): what is measured with them stays as it was."""
+"""Streams of numpy's default generator, seeded with (seed, key, parts), so that earlier results can be repeated."""
 ATTACK = "attack."
 
 
 def sequence(seed: int, name: str, *parts: int) -> np.random.SeedSequence:
-    """Return the seed sequence of a stream and its part."""
+    """Return the seed sequence of a stream's part."""
     if name not in NAMES and not name.startswith(ATTACK):
         raise KeyError(f"stream {name!r} is not in halfmask.streams.NAMES: add it there")
     known = NAMES.get(name)
@@ -75,21 +75,18 @@ def sequence(seed: int, name: str, *parts: int) -> np.random.SeedSequence:
 
 
 def stream(seed: int, name: str, *parts: int) -> np.random.Generator:
-    """Return the random generator of one stream; everything that draws has a separate one."""
+    """Return the random generator of a stream's part."""
     if name in PLAIN:
         return np.random.default_rng([seed, *PLAIN[name], *parts])
     return generator(sequence(seed, name, *parts))
 
 
 def generator(of: np.random.SeedSequence) -> np.random.Generator:
-    """Return the generator of a seed sequence. Simulations draw only from this kind."""
+    """Return the random generator of a seed sequence. Simulations use only this kind of generator."""
     return np.random.Generator(np.random.PCG64DXSM(of))
 
 
 def hashed(name: str) -> tuple[int, ...]:
-    """Return 128 bits of a name's SHA-256 as four words of 32 bits, none of them small.
-
-    No two names have equal words.
-    """
+    """Return 128 bits of a name's SHA-256, as four words of 32 bits."""
     digest = hashlib.sha256(name.encode()).digest()
     return tuple(int.from_bytes(digest[at : at + 4], "little") for at in range(0, 16, 4))

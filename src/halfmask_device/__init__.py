@@ -1,4 +1,4 @@
-"""Masking and sharing on the producer's own device, using only Python's standard library.
+"""Masking and sharing on the producer's device. It needs only Python's standard library.
 
 Readings and noise are integers on a published lattice. Noise is derived from the device's secret, so the same reading
 always gives the same report.

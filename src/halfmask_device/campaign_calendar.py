@@ -1,7 +1,7 @@
-"""The periods of a campaign: the calendar that divides time into them.
+"""The division of time into the periods of a campaign.
 
-A campaign's periods are quarters of an hour, half-hours, hours, days, weeks, months or years in its time zone. They
-partition time. Service and device share this calendar, so that they add up the same readings.
+Periods are quarters of an hour, half-hours, hours, days, weeks, months or years in the campaign's time zone. Service
+and device use the same calendar, so that they add up the same readings.
 """
 
 import re
@@ -14,13 +14,13 @@ from halfmask_device.instants import HOUR, MINUTE, Instant, at, of_datetime
 from halfmask_device.reading_times import time_zone
 
 LENGTHS = {"quarter_hour": 15 * MINUTE, "half_hour": 30 * MINUTE, "hour": HOUR}
-"""Lengths of the periods that are shorter than a day: they are all equally long."""
+"""Lengths of the periods that are shorter than a day."""
 KINDS = (*LENGTHS, "day", "week", "month", "year")
 
 
 @dataclass(frozen=True)
 class Span:
-    """One period: its name and its range, begins <= instant < ends."""
+    """One period: its name, and its range begins <= instant < ends."""
 
     key: str
     begins: Instant
@@ -28,11 +28,11 @@ class Span:
 
 
 class Calendar:
-    """Divides time into periods. A day runs from one local midnight to the next: 23 or 25 hours when clocks change.
+    """Divides time into periods. Raises a KeyError or a ValueError if the kind or the time zone is unknown.
 
-    If midnight is skipped, the day begins at the instant of the change. Hours, half-hours and quarters of an hour are
-    those of UTC in every zone, because local hours are not all equally long; their names say so ("2026-11-16T13Z",
-    "2026-11-16T1330Z"). Raise a KeyError or a ValueError if the kind or the time zone is unknown.
+    A day lasts from one local midnight to the next: 23 or 25 hours when clocks change. If midnight is skipped, the day
+    begins when the clock changes. Hours and shorter periods are those of UTC in every zone, because local hours are not
+    all equally long. Their names end in Z: "2026-11-16T13Z", "2026-11-16T1330Z".
     """
 
     def __init__(self, kind: str, zone: str) -> None:
@@ -44,9 +44,9 @@ class Calendar:
         self._last = Span("", 0, 0)
 
     def span_of(self, instant: Instant) -> Span:
-        """Return the period that holds an instant.
+        """Return the period that contains an instant.
 
-        The last period found is tried first, because reports mostly come in order of time.
+        The last result is tried first, because most reports come in order of time.
         """
         last = self._last
         if not last.begins <= instant < last.ends:
@@ -54,7 +54,7 @@ class Calendar:
         return last
 
     def begins_at(self, instant: Instant) -> bool:
-        """Return whether a period begins at an instant; no period does beyond the years that calendars know."""
+        """Return whether a period begins at an instant; False outside the years that `datetime` supports."""
         try:
             return self.span_of(instant).begins == instant
         except (OverflowError, ValueError):
@@ -72,14 +72,14 @@ class Calendar:
         return span
 
     def spans(self, begins: Instant, ends: Instant) -> Iterator[Span]:
-        """Yield the periods that overlap [begins, ends), in order. A day that the time zone skipped is left out."""
+        """Yield the periods that overlap [begins, ends), in order, without days that the time zone skipped."""
         while begins < ends:
             span = self.span_of(begins)
             yield span
             begins = span.ends
 
     def named(self, key: str) -> Span | None:
-        """Return the period of this name, or None if the calendar does not have it."""
+        """Return the period of this name; None if there is none."""
         try:
             if self.length:
                 span = self._short(of_datetime(datetime.fromisoformat(key)) // self.length)
@@ -90,7 +90,7 @@ class Calendar:
         return span if span.key == key and span.begins < span.ends else None
 
     def number_of(self, span: Span) -> int:
-        """Return the period's number: the next period has the next number. A day that was skipped has one too."""
+        """Return the period's number. Successive periods have successive numbers; a skipped day has one too."""
         if self.length:
             return span.begins // self.length
         first = self._first_day(span.key)
@@ -99,13 +99,13 @@ class Calendar:
         return 12 * first.year + first.month if self.kind == "month" else first.year
 
     def _short(self, number: int) -> Span:
-        """Return a period shorter than a day by its number."""
+        """Return the period with this number, for periods shorter than a day."""
         begins = number * self.length
         form = "%Y-%m-%dT%HZ" if self.kind == "hour" else "%Y-%m-%dT%H%MZ"
         return Span(at(begins).strftime(form), begins, begins + self.length)
 
     def _first_day(self, key: str) -> date:
-        """Return the first local day of the period with a name that this calendar gives."""
+        """Return the first local day of the period with this name."""
         numbers = [int(part) for part in re.findall(r"\d+", key)]
         if self.kind == "week":
             return date.fromisocalendar(numbers[0], numbers[1], 1)

@@ -1,4 +1,4 @@
-"""A producer of one campaign, given the campaign's address and the producer's token."""
+"""A producer in one campaign, created from the campaign's address and the producer's token."""
 
 import time as clocks
 from collections.abc import Callable, Iterable
@@ -15,10 +15,14 @@ from halfmask_device.sharing import ALONE, Sharer
 
 
 class Member:
-    """A producer that joined one campaign, given its address ``http://HOST/v1/campaigns/ID`` and its token.
+    """A producer that joined one campaign.
 
-    It masks each reading once, queues the report in its state folder, and sends until it has a receipt. If the service
-    does not answer, it tries again after growing, random pauses. The queue is on disk, so it survives a restart.
+    ``campaign``  the address ``http://HOST/v1/campaigns/ID``
+    ``token``     the producer's secret
+    ``state``     the state folder
+
+    It masks each reading once, queues the report on disk, and sends it until the service answers with a receipt. If the
+    service does not answer, it retries after growing, random pauses. The queue survives a restart.
     """
 
     def __init__(
@@ -40,14 +44,14 @@ class Member:
         self.membership = self.sharer.adopt(address, id, token, consent)
 
     def report(self, time: str, value: Value) -> Queued:
-        """Mask one reading and queue its report, which is on disk when this returns."""
+        """Mask one reading and queue its report. The report is on disk when this returns."""
         return self.reports([(time, value)])
 
     def reports(self, readings: Iterable[tuple[str, Value]]) -> Queued:
         return self.sharer.put(readings)
 
     def send(self, *, partial: bool = False) -> Sent:
-        """Send the queued reports, and keep those without a receipt; ``partial`` is that of `Sharer.send`."""
+        """Send the queued reports, and keep those without a receipt; for ``partial`` see `Sharer.send`."""
         return self.sharer.send(partial=partial)
 
     def leave(self) -> Membership:

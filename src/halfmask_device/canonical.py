@@ -1,11 +1,11 @@
-"""JSON in one spelling, so that equal content has equal bytes and one hash."""
+"""JSON in canonical form, so that equal content has equal bytes and the same hash."""
 
 import hashlib
 import json
 
 
 def canonical_json(plain: object) -> bytes:
-    """Return JSON with sorted keys and no spaces, in UTF-8: equal content gives equal bytes."""
+    """Return JSON with sorted keys and without spaces, in UTF-8."""
     return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 

@@ -1,4 +1,4 @@
-"""Masking of a CSV stream: rows come in, the same rows go out with the values masked."""
+"""Mask a CSV stream: the rows that come in go out with their values masked."""
 
 import csv
 import io
@@ -12,11 +12,11 @@ from halfmask_device.producer import BATCH, Producer
 CHUNK = 1 << 16
 STANDARD = "standard input"
 LONGEST = 1 << 20
-"""Most bytes of a line; a longer one is not a row of readings, and must not fill the memory."""
+"""Largest number of bytes in a line. A longer line is an error, so that it cannot fill the memory."""
 
 
 class ByteSource(Protocol):
-    """A stream whose ``read1`` returns the bytes that are available, without waiting for more."""
+    """A stream whose ``read1`` returns the available bytes without waiting for more."""
 
     def read1(self, size: int, /) -> bytes: ...
 
@@ -24,11 +24,10 @@ class ByteSource(Protocol):
 def mask_csv(
     source: ByteSource, target: BinaryIO, producer: Producer, *, time: str, value: str, sensor: str | None = None
 ) -> int:
-    """Mask the column ``value``, copy all other columns unchanged, and return the number of rows.
+    """Mask the column ``value``, copy all other columns, and return the number of rows.
 
-    Rows are written as they arrive: what one read returns is masked, stored and written before the next read. A missing
-    value stays empty. Errors count rows from 1, the first row after the header. If a reading may not be reported, the
-    rows before it are still written.
+    Rows are masked, stored and written as they arrive. A missing value stays empty. Errors count rows from 1, without
+    the header. If a reading may not be reported, the rows before it are still written.
     """
     names = {"time": time, "value": value} | ({"sensor": sensor} if sensor else {})
     table = Table(source, names, STANDARD)
@@ -57,7 +56,8 @@ def csv_batches(
 
     ``most``  largest number of rows in a batch
     ``name``  name of the source in errors
-    ``torn``  receives the number of each row with too few or too many fields, which is left out; None: an error
+    ``torn``  called with the number of each row with too few or too many fields, which is left out; None raises an
+              error
     """
     table = Table(source, {"time": time, "value": value}, name)
     at, value_at = table.places
@@ -66,7 +66,11 @@ def csv_batches(
 
 
 class Table:
-    """CSV from a stream: the ``header``, and ``places``, the positions of the columns that were named."""
+    """A CSV stream.
+
+    ``header``  the names of all columns
+    ``places``  the positions of the requested columns
+    """
 
     def __init__(self, source: ByteSource, columns: Mapping[str, str], name: str) -> None:
         self._lines = Lines(source, name)
@@ -102,9 +106,9 @@ class Table:
 
 
 class Growing:
-    """A file that another program appends to.
+    """A file to which another program appends.
 
-    At its end ``idle`` is called, which waits and returns whether to read again.
+    At the end of the file ``idle`` is called. It waits, and returns whether to read again.
     """
 
     def __init__(self, file: BinaryIO, idle: Callable[[], bool]) -> None:
@@ -118,14 +122,14 @@ class Growing:
 
 
 class Lines(Iterator[str]):
-    """Lines of a stream as they arrive."""
+    """The lines of a stream, as they arrive."""
 
     def __init__(self, source: ByteSource, name: str = STANDARD) -> None:
         self.name, self._source, self._whole, self._rest = name, source, deque[bytes](), b""
 
     @property
     def drained(self) -> bool:
-        """Return whether the next row has to be waited for: no complete line is buffered, except blank ones."""
+        """Return whether no complete line is buffered, so that reading the next row would wait."""
         return not any(map(bytes.strip, self._whole))
 
     def __next__(self) -> str:
@@ -165,7 +169,7 @@ def _rows(lines: Lines) -> Iterator[list[str]]:
 def _place(header: list[str], name: str, role: str, where: str = STANDARD) -> int:
     """Return the position of the column ``name``.
 
-    The error lists only header cells without a digit. Others may be readings, if the header or a comma is missing.
+    The error lists only header cells without digits: without a header, the others may be readings.
     """
     count = header.count(name)
     if count != 1:

@@ -1,4 +1,4 @@
-"""Masking of the totals in a CSV of readings: readings go in, one masked total per sensor and period comes out."""
+"""Mask the totals of readings in a CSV stream: one masked total per sensor and period is written."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -31,14 +31,15 @@ def mask_csv_totals(
     source: ByteSource, target: BinaryIO, state: State, terms: Terms, notes: UserNotes, now: Instant, *,
     partial: bool = False, revise: bool = False,
 ) -> int:  # fmt: skip
-    """Mask the total of each period and sensor, and return the number of totals that were written.
+    """Mask the total of each period and sensor, and return the number of totals written.
 
     The output has the columns of time (the period's first instant), value and, if the device has several, sensor. The
-    same readings always give the same report. If a total may not be reported, those of earlier periods are written.
+    same readings always give the same report. If a total may not be reported, those of earlier periods are still
+    written.
 
     ``now``      instant; periods that end later are left out
-    ``partial``  report periods with fewer than 90 % of their readings too
-    ``revise``   report another total of a period that was reported
+    ``partial``  also report periods with fewer than 90 % of their readings
+    ``revise``   report a different total for a period that was already reported
     """
     if terms.totals is None:
         raise OptionError("these terms are for readings, not for totals", kind="release")
@@ -68,7 +69,7 @@ def mask_csv_totals(
 
 
 def _periods(table: Table, totals: TotalTerms) -> Periods:
-    """Return the readings of a table by period and sensor, in order. Missing values are left out."""
+    """Return the readings of a table by period and sensor, in order, without missing values."""
     time, value, *sensor = table.places
     names, found = [table.header[place] for place in table.places], Periods()
     calendar = Calendar(totals.period, totals.time_zone)
@@ -87,7 +88,7 @@ def _periods(table: Table, totals: TotalTerms) -> Periods:
 
 
 def _ended(found: Periods, totals: TotalTerms, now: Instant, *, partial: bool) -> tuple[Periods, Mapping[str, int]]:
-    """Return the periods to report, and how many are left out, by reason."""
+    """Return the periods to report, and the numbers of periods left out, by reason."""
     chosen, left = Periods(), Counter[str]()
     for key, readings in found.items():
         if key[0].ends > now:

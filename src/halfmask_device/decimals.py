@@ -12,16 +12,16 @@ _PARTS = re.compile("10{1,9}")
 
 
 def number_text(value: float) -> str:
-    """Return the shortest decimal that reads back as ``value``: ``1`` for 1.0, ``1e-7``, ``1e300``."""
+    """Return the shortest decimal that parses to ``value``: ``1`` for 1.0, ``1e-7``, ``1e300``."""
     mantissa, mark, exponent = repr(value).partition("e")
     mantissa = mantissa.removesuffix(".0")
     return f"{mantissa}e{int(exponent)}" if mark else mantissa
 
 
 def upwards(value: float, digits: int = 3) -> str:
-    """Return an upper bound rounded up to ``digits`` digits, so that the printed bound still holds.
+    """Format an upper bound, rounded up to ``digits`` digits so that it remains a bound.
 
-    A relative excess below `SLACK` over a shorter number counts as float rounding, as in 3 * 0.1, and is dropped.
+    A relative excess below `SLACK` over a shorter number, as in 3 * 0.1, is a rounding error of floats and is ignored.
     """
     if not math.isfinite(value):
         return f"{value:g}"
@@ -30,13 +30,13 @@ def upwards(value: float, digits: int = 3) -> str:
 
 
 def downwards(value: float, digits: int = 3) -> str:
-    """Return a finite number rounded down to ``digits`` digits, so that no more is promised than there is."""
+    """Format a finite lower bound, rounded down to ``digits`` digits so that it remains a bound."""
     kept = Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(Decimal(value * (1 + SLACK)))
     return f"{float(kept):.{max(digits, 6)}g}"
 
 
 def money(amount: int, currency: str) -> str:
-    """Return an amount as money: 192 of ``EUR/1000`` is ``0.192 EUR``; 5 of ``points`` is ``5 points``."""
+    """Format an amount of money: 192 of ``EUR/1000`` is ``0.192 EUR``; 5 of ``points`` is ``5 points``."""
     name, _, parts = currency.rpartition("/")
     if not name or not _PARTS.fullmatch(parts):
         return f"{amount} {currency}".strip()
@@ -44,7 +44,7 @@ def money(amount: int, currency: str) -> str:
 
 
 def parse_number(text: str, place: str) -> float:
-    """Return the float that ``text`` represents; errors quote ``place``, the text that contains it."""
+    """Parse a finite float. Errors quote ``place``, the text that contains it."""
     stripped = text.strip()
     if not _NUMBER.fullmatch(stripped):
         raise SettingError(

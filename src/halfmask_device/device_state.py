@@ -57,7 +57,7 @@ _MENDED = (
 
 
 class State:
-    """The state of one device in ``folder``. A new device is created if there is none, unless ``create`` is False."""
+    """The state of one device in ``folder``. A missing device is created, unless ``create`` is False."""
 
     def __init__(self, folder: str | Path, *, create: bool = True) -> None:
         self.folder = Path(folder)
@@ -85,9 +85,9 @@ class State:
                 raise FileFormatError(f"{self._store} is damaged ({verdict}): {_MENDED}", kind="damaged")
 
     def forget(self, before: int) -> None:
-        """Erase the keys of all days before ``before``; the hashes stored for those days can no longer be checked.
+        """Erase the keys of all days before ``before``. Stored hashes of those days can no longer be checked.
 
-        If the program is killed meanwhile, the next one that opens the folder completes the erasure.
+        If the program is killed during the erasure, the next program that opens the folder completes it.
         """
         with self._plainly(), self.memory():  # a transaction, so that no other process stores an earlier link
             self.secret = self.secret.forget(before)
@@ -110,7 +110,7 @@ class State:
 
     @contextmanager
     def memory(self) -> Iterator[sqlite3.Connection]:
-        """Open one transaction: all of it is stored, or nothing. Locks keep other threads and processes out."""
+        """Open a transaction. It is stored completely or not at all, and locks out other threads and processes."""
         with self._alone() as memory:
             memory.execute("BEGIN IMMEDIATE")
             try:
@@ -123,7 +123,7 @@ class State:
 
     @contextmanager
     def _alone(self) -> Iterator[sqlite3.Connection]:
-        """Yield the connection of this process, to one thread at a time. After a fork the child opens a new one."""
+        """Yield this process's connection to one thread at a time. After a fork, the child process opens a new one."""
         if self._process != os.getpid():
             self._process, self._lock, self._connection = os.getpid(), threading.RLock(), None
         with self._lock, self._plainly():
@@ -141,23 +141,23 @@ class State:
         return connection
 
     def durable(self) -> None:
-        """Wait from now on until each transaction is on disk.
+        """From now on, wait until each transaction is on disk.
 
-        The queue needs this, because it is stored nowhere else.
+        The queue of reports needs this, because it is stored nowhere else.
         """
         self._synchronous = "FULL"
         with self._alone() as memory:
             memory.execute("PRAGMA synchronous = FULL")
 
     def wipe(self) -> None:
-        """Empty the write-ahead log, which still holds what was erased. Other readers may delay it to the next time."""
+        """Empty the write-ahead log, which still contains erased data. Concurrent readers may delay this."""
         with self._alone() as memory:
             memory.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def fleeting(self) -> None:
-        """Do not wait for the disk from now on, and lock out other processes.
+        """From now on, do not wait for the disk, and lock out other processes.
 
-        This is for simulated devices, which need not survive a power loss.
+        This is for simulated devices, which need not survive a power failure.
         """
         with self._alone() as memory:
             memory.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -165,7 +165,7 @@ class State:
             memory.execute("PRAGMA journal_mode = MEMORY")
 
     def close(self) -> None:
-        """Close the connection; it opens again when it is needed."""
+        """Close the connection. It is opened again when needed."""
         if self._connection is not None and self._process == os.getpid():
             self._connection.close()
         self._connection = None
@@ -175,11 +175,11 @@ class State:
             self.close()
 
     def sealed(self, plain: dict[str, Any]) -> bytes:
-        """Return the content of a file as JSON, with a seal: a keyed hash, which shows that this device wrote it."""
+        """Return the content of a JSON file with a seal: a keyed hash that proves that this device wrote it."""
         return (json.dumps({**plain, "seal": self._seal(plain)}, indent=2) + "\n").encode()
 
     def read_sealed(self, path: Path) -> dict[str, Any] | None:
-        """Return the content of a sealed file, or None if there is no file.
+        """Return the content of a sealed file; None if the file is missing.
 
         Raise a FileFormatError if this device did not write the content.
         """
@@ -205,7 +205,7 @@ class State:
 
     @contextmanager
     def _plainly(self) -> Iterator[None]:
-        """Translate errors of SQLite and the system into ours, which name the folder."""
+        """Convert errors of SQLite and the operating system to errors that name the folder."""
         try:
             yield
         except sqlite3.Error as error:
@@ -225,7 +225,7 @@ class State:
 def holds_device(folder: Path) -> bool:
     """Return whether a device was created in a folder.
 
-    For an emptied folder, the copy of the secret next to it shows this.
+    If the folder was emptied, the copy of the secret next to it shows this.
     """
     return any(path.exists() for path in (folder / TERMS, folder / MEMORY, *places(folder)))
 
@@ -233,7 +233,7 @@ def holds_device(folder: Path) -> bool:
 def can_begin(folder: Path) -> None:
     """Raise an error if a device cannot be created in a folder.
 
-    Check this before joining, or the token would be lost.
+    Call this before joining a campaign. Otherwise the token would be lost.
     """
     if folder.is_dir():
         own_folder(folder)
@@ -252,7 +252,7 @@ def _not_of_old(folder: Path) -> None:
 
 
 def _log_ahead(connection: sqlite3.Connection) -> None:
-    """Switch to a write-ahead log. Retry while another process does the same, because SQLite then fails at once."""
+    """Switch to a write-ahead log. Retry if another process does the same, because SQLite then fails at once."""
     until = time.monotonic() + PATIENCE
     while True:
         try:

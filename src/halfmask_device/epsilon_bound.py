@@ -31,12 +31,12 @@ ORDERS = (
 
 
 def steps_apart(change: str, step: str) -> int:
-    """Return by how many steps a change of a reading can at most move it on the lattice."""
+    """Return the largest number of lattice steps by which a change can move a reading."""
     return math.ceil(exact_decimal(change, "change") / exact_decimal(step, "step"))
 
 
 def pure(setting: DeviceSetting, change: str, step: str) -> float:
-    """Return the pure epsilon of one report; infinite if the law has none."""
+    """Return the pure epsilon (delta = 0) of one report; infinite if there is none."""
     moved = steps_apart(change, step) * exact_decimal(step, "step")
     if moved == 0:
         return 0.0
@@ -47,14 +47,14 @@ def pure(setting: DeviceSetting, change: str, step: str) -> float:
 
 
 def _rate(setting: DeviceSetting) -> Fraction | None:
-    """Return pure epsilon per unit of a reading's change, or None if it is not proportional to the change."""
+    """Return the pure epsilon per unit of change; None if it is not proportional to the change."""
     per_unit = setting.known.per_unit
     return per_unit(setting.exact) if per_unit and all(setting.parameters) else None
 
 
 @lru_cache(maxsize=4096)
 def divergence(setting: DeviceSetting, change: str, step: str, order: float) -> float:
-    """Return the Renyi divergence of one report at an order, or an upper bound on it."""
+    """Return an upper bound on the Renyi divergence of one report, of this order."""
     moved = steps_apart(change, step) * exact_decimal(step, "step")
     if moved == 0:
         return 0.0
@@ -71,12 +71,18 @@ def _log_cosh(x: float) -> float:
 
 
 def epsilon_of(reports: Mapping[tuple[str, str], int], change: str, delta: float) -> float:
-    """Return the bound on epsilon at ``delta``, for the number of reports by (setting, step)."""
+    """Return an upper bound on epsilon at ``delta``.
+
+    ``reports``  number of reports by (setting, step)
+    """
     return composed_epsilon({(*each, change): count for each, count in reports.items()}, delta)
 
 
 def composed_epsilon(reports: Mapping[tuple[str, str, str], int], delta: float) -> float:
-    """Return the bound on epsilon at ``delta``, for the number of reports by (setting, step, change of the reading)."""
+    """Return an upper bound on epsilon at ``delta``.
+
+    ``reports``  number of reports by (setting, step, change of the reading)
+    """
     bounds = [(_bounds(*each), count) for each, count in reports.items() if count]
     if not bounds:
         return 0.0
@@ -98,8 +104,8 @@ def _bounds(text: str, step: str, change: str) -> tuple[float, ...]:
 def per_unit(reports: Mapping[tuple[str, str], int]) -> float:
     """Return the metric privacy of all reports: pure epsilon per unit of change in every reading.
 
-    It is infinite if a law's pure epsilon is not proportional to the change. One unit is rounded up to whole steps of
-    the lattice, as every change is.
+    It is infinite if a setting's pure epsilon is not proportional to the change. A unit is rounded up to whole lattice
+    steps.
     """
     total = 0.0
     for (text, step), count in reports.items():

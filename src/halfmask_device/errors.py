@@ -27,10 +27,10 @@ OPTION = re.compile(r"`([a-z][a-z0-9_]*)(?:=([^`]*))?`")
 class HalfmaskError(Exception):
     """Root of the exception tree.
 
-    ``code``     what happened, for programs: the class's word and, if stated, a kind, such as `column.missing`
+    ``code``     the kind of error for programs, such as `column.missing`
     ``message``  what happened
-    ``hint``     the way out, if the message does not contain it
-    ``fields``   Python names of the options concerned: those stated, or else those that message and hint name
+    ``hint``     what to do, if the message does not say it
+    ``fields``   Python names of the options concerned, by default those that message and hint mention
     ``place``    file, row or column, if known
     """
 
@@ -75,7 +75,7 @@ class ReadingError(InputError):
 
 
 class StoppedError(ReadingError):
-    """A reading may not be reported: the budget is spent, or another value was reported for its time."""
+    """A reading may not be reported: the budget is spent, or a different value was reported for its time."""
 
 
 class SettingError(InputError):
@@ -109,6 +109,10 @@ class RunError(HalfmaskError):
 
 
 class ExtraError(RunError):
-    """An optional part is not installed: ``fields`` are the extras that contain it, ``hint`` installs them."""
+    """An optional part is not installed.
+
+    ``fields``  the extras that contain it
+    ``hint``    how to install them
+    """
 
     code = "extra"

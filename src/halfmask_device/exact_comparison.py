@@ -1,7 +1,7 @@
-"""Exact decisions about a uniform real number U: bits are drawn until the answer is certain.
+"""Exact decisions about a uniform real number U. Bits are drawn until the answer is certain.
 
-Functions of U are bounded by integers in units of a power of two, so every answer is the one that the exact real number
-would give. The bounds must hold; how tight they are only affects how often more than 64 bits are needed.
+Functions of U are bounded by integers in units of a power of two, so every answer is that of exact real numbers. Wider
+bounds only mean that more than 64 bits are needed more often.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ GUARD = 64
 def chance(source: Bits, bounds: Callable[[int], tuple[int, int]]) -> bool:
     """Return True with probability p.
 
-    ``bounds(bits)`` returns low <= p 2^bits <= high, which must enclose p ever more closely as bits grow.
+    ``bounds(bits)``  returns low <= p 2^bits <= high, relatively closer as bits grow
     """
     drawn = bits = 0
     while True:
@@ -34,10 +34,10 @@ def chance(source: Bits, bounds: Callable[[int], tuple[int, int]]) -> bool:
 def quarter_sine(u: int, bits: int) -> int:
     """Return sin(pi/2 u/2^bits) for 0 <= u <= 2^bits, in units of 2^-width with width = bits + GUARD.
 
-    The error is less than width units. The method is the Taylor series in integers. The angle is off by at most 2 units
-    and its square by 8. With errors propagated, the first two terms are off by at most 5 and 2 units, every other term
-    by 1.3, and the truncated rest by 1.3. From the ninth on each term is below 2^-6 of the one before, so fewer than
-    width/4 terms are not 0: in total less than width units.
+    The error is less than width units. The method is the Taylor series in integers. The angle is off by at most 2
+    units, its square by 8. With these errors propagated, the first two terms are off by at most 5 and 2 units, every
+    other term by 1.3, and the truncated rest by 1.3. From the ninth on, each term is below 2^-6 of the one before, so
+    fewer than width/4 terms are not 0. The total is less than width units.
     """
     width = bits + GUARD
     angle = pi(width) * u >> (bits + 1)
@@ -69,7 +69,7 @@ def _arctan_of_inverse(n: int, one: int) -> int:
 
 
 def decay_bounds(rate: Fraction, bits: int) -> tuple[Fraction, Fraction]:
-    """Return bounds of exp(-rate), about 2^-bits apart; this relies on ``Decimal.exp`` being correctly rounded."""
+    """Return bounds of exp(-rate), about 2^-bits apart. ``Decimal.exp`` must be correctly rounded."""
     if rate >= bits:
         return Fraction(0), Fraction(1, 1 << bits)  # exp(-bits) < 2^-bits
     with localcontext(Context(prec=20 + bits)) as context:

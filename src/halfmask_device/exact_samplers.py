@@ -1,7 +1,7 @@
 """Exact samplers in integers: Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy" (2020).
 
-They use no logarithm, no exponential and no floating point, only comparisons of uniform integers. So the laws hold
-exactly, not up to rounding. The running time is random and depends on what is drawn.
+They only compare uniform integers, without logarithms, exponentials or floats. So the distributions are exact, without
+rounding. The running time is random and depends on the result.
 """
 
 from fractions import Fraction
@@ -11,9 +11,9 @@ from halfmask_device.random_bits import Bits
 
 
 def bernoulli_exp(source: Bits, numerator: int, denominator: int) -> bool:
-    """Return True with probability exp(-gamma), gamma = numerator/denominator, for numerator >= 0, denominator > 0.
+    """Return True with probability exp(-gamma), where gamma = numerator/denominator >= 0.
 
-    For gamma <= 1 let K be the first k at which a coin with probability gamma/k fails. Then P(K > k) = gamma^k/k!, so
+    For gamma <= 1, let K be the first k at which a coin with probability gamma/k fails. Then P(K > k) = gamma^k/k!, so
     P(K odd) = sum_k (-gamma)^k/k! = exp(-gamma). For a larger gamma, exp(-gamma) is a product of such factors.
     """
     while numerator > denominator:
@@ -43,7 +43,7 @@ def geometric(source: Bits, numerator: int, denominator: int) -> int:
 
 
 def discrete_laplace(source: Bits, scale: Fraction) -> int:
-    """Draw K with P(K = k) proportional to exp(-|k|/scale), for scale > 0: `geometric` with a sign, 0 counted once."""
+    """Draw K with P(K = k) proportional to exp(-|k|/scale), for scale > 0: `geometric` with a sign, without -0."""
     t, s = scale.as_integer_ratio()
     while True:
         size, negative = geometric(source, s, t), source.bits(1)
@@ -54,9 +54,9 @@ def discrete_laplace(source: Bits, scale: Fraction) -> int:
 def discrete_gaussian(source: Bits, variance: Fraction) -> int:
     """Draw K with P(K = k) proportional to exp(-k^2 / (2 variance)), for variance > 0.
 
-    A discrete Laplace Y of scale t = floor(sigma) + 1, sigma = sqrt(variance), is accepted with probability
-    exp(-(|Y| - variance/t)^2 / (2 variance)). ``variance`` is a parameter of the law; the variance of K is below it, by
-    very little if it exceeds 1.
+    A discrete Laplace Y of scale t = floor(sigma) + 1, sigma = sqrt(variance), is accepted with probability exp(-(|Y| -
+    variance/t)^2 / (2 variance)). The variance of K is below the parameter ``variance``, by very little if it exceeds
+    1.
     """
     n, d = variance.as_integer_ratio()
     t = isqrt(n // d) + 1

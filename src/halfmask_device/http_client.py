@@ -1,4 +1,4 @@
-"""HTTP client of a device: JSON requests to a service, retried after growing, random pauses. Nothing is logged."""
+"""The device's HTTP client: JSON requests that are retried after growing, random pauses. Nothing is logged."""
 
 import http.client
 import json
@@ -15,7 +15,7 @@ from halfmask_device.errors import OptionError, RunError
 
 Answer = tuple[int, Mapping[str, str], bytes]
 Transport = Callable[[str, str, Mapping[str, str], bytes | None], Answer]
-"""Maps method, address, headers and body to status, headers and body; raises an OSError if nobody answers."""
+"""Maps method, address, headers and body to status, headers and body. Raises an OSError without an answer."""
 TIMEOUT = 30.0
 MOST_BYTES = 1 << 24
 CUT_OFF = "its answer is not HTTP, or was cut off"
@@ -25,7 +25,7 @@ AGAIN = frozenset((408, 425, 429, 500, 502, 503, 504, 507))
 def urllib_transport(
     method: str, address: str, headers: Mapping[str, str], body: bytes | None, timeout: float = TIMEOUT
 ) -> Answer:
-    """Send one request with the standard library. Redirects are not followed: a token must not go elsewhere."""
+    """Send one request with the standard library. Redirects are not followed, because they could reveal a token."""
     request = urllib.request.Request(address, data=body, headers=dict(headers), method=method)
     try:
         with _OPENER.open(request, timeout=timeout) as answer:
@@ -49,7 +49,7 @@ _OPENER = urllib.request.build_opener(_Stay)
 
 
 class ServiceError(RunError):
-    """The service answered with an error. It never contains what was sent.
+    """The service answered with an error. The message never contains what was sent.
 
     ``status``  HTTP status
     ``said``    the service's error code
@@ -67,8 +67,8 @@ class ServiceError(RunError):
 class ServiceClient:
     """A client of one service.
 
-    ``tries``    most attempts per request
-    ``pause``    seconds of the first pause between attempts; it doubles each time
+    ``tries``    largest number of attempts per request
+    ``pause``    seconds between the first two attempts; doubled for each further one
     ``longest``  longest pause, in seconds
     """
 
@@ -97,10 +97,10 @@ class ServiceClient:
     ) -> Any:
         """Send a request and return the JSON of the answer.
 
-        ``key``  an idempotency key: if an answer is lost, the request that is sent again gets the same one
+        ``key``  an idempotency key: if an answer is lost, the repeated request gets the same answer
 
-        Failures that may pass (no answer, a status in `AGAIN`) are retried. Any other error status raises a
-        `ServiceError` at once.
+        Temporary failures (no answer, or a status in `AGAIN`) are retried. Any other error status raises a
+        `ServiceError`.
         """
         headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
         headers |= {"Idempotency-Key": key} if key else {}
@@ -141,13 +141,13 @@ class ServiceClient:
         raise ServiceError(status, said, f"{self.address} answered {status} {said}: {words}", body)
 
     def _pause(self, attempt: int) -> float:
-        """Return a random time between half of the current pause and all of it, so that devices retry apart."""
+        """Return a random time between half of the current pause and the whole, so that devices retry apart."""
         chance = int.from_bytes(os.urandom(4), "big") / 2**32
         return float(min(self.pause * 2**attempt, self.longest) * (0.5 + chance / 2))
 
 
 def _told(headers: Mapping[str, str]) -> float:
-    """Return the seconds of a Retry-After header, at most an hour; 0 if there is none."""
+    """Return the seconds of a Retry-After header, at most an hour; 0 without one."""
     for name, value in headers.items():
         if name.lower() == "retry-after" and value.strip().isdigit():
             return float(min(int(value), 3600))

@@ -1,4 +1,4 @@
-"""Instants: whole microseconds since 1970 in UTC, for comparison; messages hold them as RFC 3339 text."""
+"""Instants: integer microseconds since 1970 in UTC. Messages contain them as RFC 3339 text."""
 
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -18,13 +18,13 @@ def of_datetime(moment: datetime) -> Instant:
 
 
 def parse_instant(text: str) -> Instant | None:
-    """Return the instant of an RFC 3339 text, or None if it is not valid. Digits beyond a microsecond are cut off."""
+    """Parse RFC 3339 text to an instant; None if it is not valid. Digits beyond a microsecond are cut off."""
     return _parsed(text) if 20 <= len(text) <= 64 else None
 
 
 @lru_cache(maxsize=65_536)
 def _parsed(text: str) -> Instant | None:
-    """Parse a text whose length was checked, so that the cache stays small; the same times occur often.
+    """Parse a text of checked length. The result is cached, because the same times occur often.
 
     ``datetime.fromisoformat`` accepts more forms than RFC 3339, so the positions of the separators are checked first.
     """
@@ -50,5 +50,5 @@ def at(instant: Instant) -> datetime:
 
 
 def instant_text(instant: Instant) -> str:
-    """Return RFC 3339 text in UTC; a fraction of a second only if it is not 0."""
+    """Return RFC 3339 text in UTC, with a fraction of a second only if it is not 0."""
     return at(instant).isoformat().replace("+00:00", "Z")

@@ -1,6 +1,6 @@
-"""A join with an idempotency key that is stored before it is sent: a lost answer loses no token.
+"""Join with an idempotency key that is stored before it is sent, so that a lost answer does not lose the token.
 
-Whoever joins again in the same way within 24 hours, also after a power loss, gets the same pseudonym and token.
+The same join, repeated within 24 hours, even after a power failure, gives the same pseudonym and token.
 """
 
 import json
@@ -18,9 +18,9 @@ NAME = "joining"
 
 
 def ask_to_join(folder: Path, service: ServiceClient, path: str, body: dict[str, str]) -> dict[str, Any]:
-    """Return the answer to a join: producer and token. Call `forget_key` when they are stored.
+    """Join a campaign, and return the answer with producer and token. Call `forget_key` when these are stored.
 
-    Nothing is left in the device's folder if the join is refused.
+    If the join is refused, nothing is left in the device's folder.
     """
     new = [each for each in (folder, *folder.parents) if not each.exists()]
     key = _key(folder, [service.address, path, body])
@@ -43,7 +43,7 @@ def forget_key(folder: Path) -> None:
 
 
 def _key(folder: Path, asked: object) -> str:
-    """Return the key of the same join if it was begun and not answered, or else a new one, which is stored."""
+    """Return the stored key of an unanswered join that asked the same; else store and return a new key."""
     own_folder(folder)
     path = folder / NAME
     with suppress(OSError, ValueError, KeyError, TypeError):
@@ -57,5 +57,5 @@ def _key(folder: Path, asked: object) -> str:
 
 
 def _hash(key: bytes, asked: object) -> str:
-    """Return a keyed hash of a join, because it may hold an invitation."""
+    """Return a keyed hash of a join. The join itself is not stored, because it may contain an invitation."""
     return keyed(key, b"join", json.dumps(asked, sort_keys=True).encode()).hex()

@@ -1,7 +1,8 @@
-"""Until when a device needs the key of a day: until every campaign's period that used it is over, grace included.
+"""Until when a device needs the key of a day. `State.forget` erases the keys.
 
-Noise is a function of the secret, so the folder and a report together give the reading. After that instant the service
-takes no report of the day any more. Reports that were masked before are queued as they are, and need no key.
+A day's key is needed until the service takes no more reports of that day: until every campaign's period that contains
+part of it is over, plus the grace. It should be erased then, because folder and report together reveal the reading.
+Reports that are already masked are queued and need no key.
 """
 
 from bisect import bisect_left
@@ -15,10 +16,10 @@ from halfmask_device.membership import Membership
 
 
 def needed_until(member: Membership, day: int) -> Instant:
-    """Return the instant when the service stops taking reports of a day since 1970 in UTC.
+    """Return the instant when a campaign's service stops taking reports of a day (counted from 1970, in UTC).
 
-    It is the end of the last period that holds a part of the day, or the end of the campaign if that is earlier, plus
-    the grace.
+    It is the end of the last period that contains a part of the day, or the end of the campaign if that is earlier,
+    plus the grace.
     """
     terms = member.terms
     grace = terms.offer.get("grace_minutes")
@@ -28,7 +29,7 @@ def needed_until(member: Membership, day: int) -> Instant:
 
 
 def keys_kept(state: State, members: Iterable[Membership]) -> list[tuple[int, Instant]]:
-    """Return the days with reports whose keys are kept, each with the instant from which no campaign needs it."""
+    """Return the days with reports whose keys are kept, each with the instant from which no campaign needs the key."""
     whole = list(members)
     with state.memory() as memory:
         rows = memory.execute("SELECT DISTINCT day FROM counts WHERE day >= ? ORDER BY day", (state.secret.day,))
@@ -37,12 +38,12 @@ def keys_kept(state: State, members: Iterable[Membership]) -> list[tuple[int, In
 
 
 def _uses(member: Membership, day: int) -> bool:
-    """Return whether a part of the day lies within the campaign's time."""
+    """Return whether a campaign's time includes part of a day."""
     return member.terms.begins < (day + 1) * DAY and day * DAY < member.terms.ends
 
 
 def first_day_needed(members: Iterable[Membership], now: Instant) -> int | None:
-    """Return the first day whose key a campaign still needs, at most today; None without any campaign."""
+    """Return the first day whose key a campaign still needs, at most today; None without campaigns."""
     found = []
     for member in members:
         days = range(member.terms.begins // DAY, (member.terms.ends - 1) // DAY + 1)
@@ -51,7 +52,7 @@ def first_day_needed(members: Iterable[Membership], now: Instant) -> int | None:
 
 
 def _period_end(when: Instant, period: str, zone: str, otherwise: Instant) -> Instant:
-    """Return the end of the period that holds an instant; ``otherwise`` if the device does not know the time zone."""
+    """Return the end of the period that contains an instant; ``otherwise`` if the time zone is unknown."""
     calendar = _calendar(period, zone)
     return calendar.span_of(when).ends if calendar else otherwise
 

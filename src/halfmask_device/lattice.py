@@ -1,4 +1,4 @@
-"""The published lattice: readings are rounded to its points, and reports are multiples of its step."""
+"""The published lattice: readings are rounded to it, and reports are multiples of its step."""
 
 import re
 from dataclasses import dataclass, field
@@ -16,14 +16,15 @@ _MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "inf", "infinity")
 _MOST_DIGITS = 30
 _HUGE = Decimal(10) ** (2 * _MOST_DIGITS)
 _MEMO = 1 << 16
-"""Most readings whose steps are cached: meters often repeat a value."""
+"""Largest number of cached readings. Meters often repeat a value."""
 
 
 @dataclass(frozen=True)
 class Lattice:
-    """The multiples of ``step``; readings are clipped to ``low`` and ``high``. All three are exact decimals.
+    """The multiples of ``step`` from ``low`` to ``high``. All three are exact decimals. Readings are clipped to the
+    range.
 
-    It is published because guarantees rest on it. A report shows no digit finer than the step. Two readings differ on
+    It is published because guarantees depend on it. A report has no digit finer than the step. Two readings differ on
     the lattice by at most high - low, which is the sensitivity.
     """
 
@@ -65,13 +66,13 @@ class Lattice:
         vars(self).update(step=self.text(1), low=self.text(low), high=self.text(high))
 
     def steps(self, value: Value, place: str = "the reading") -> int | None:
-        """Return the reading in steps: the nearest lattice point, halves rounded up, clipped to the range.
+        """Convert a reading to steps: the nearest lattice point, halves rounded up, clipped to the range.
 
-        All halves are rounded up so that readings d apart are at most ceil(d/step) steps apart on the lattice. A float
-        is read as the shortest decimal that represents it.
+        All halves are rounded up so that readings d apart are at most ceil(d/step) steps apart. A float is read as the
+        shortest decimal that represents it.
 
         Return None for a missing value (empty, ``NA``, NaN, infinite). Raise a ReadingError if the value is not a
-        number; it names ``place`` and never the reading.
+        number. The error names ``place`` and never the reading.
         """
         if type(value) is str or type(value) is float:
             memo = self._memo
@@ -84,12 +85,12 @@ class Lattice:
         return None if number is None else self.nearest(Fraction(number))
 
     def nearest(self, number: Fraction) -> int:
-        """Return a number in steps: the nearest lattice point, halves rounded up, clipped to the range."""
+        """Convert a number to steps: the nearest lattice point, halves rounded up, clipped to the range."""
         low, high = self.ends
         return min(max(floor(number / self.unit + Fraction(1, 2)), low), high)
 
     def _plain_steps(self, value: str | float) -> int | None:
-        """Return `steps` of a plain decimal like 12.345, fast and in integers; None for any other spelling."""
+        """Compute `steps` of a plain decimal like 12.345 in fast integer arithmetic; return None for other forms."""
         text = value if type(value) is str else repr(value)
         whole, _, fraction = text.partition(".")
         negative = whole.startswith("-")
@@ -102,7 +103,7 @@ class Lattice:
         return low if steps < low else high if steps > high else steps
 
     def text(self, steps: int) -> str:
-        """Return a number of steps as an exact decimal with as many places as the step."""
+        """Format a number of steps as an exact decimal, with as many places as the step."""
         places = self._places
         digits = str(abs(steps) * int(self.unit * 10**places)).zfill(places + 1)
         sign = "-" if steps < 0 else ""
@@ -110,9 +111,9 @@ class Lattice:
 
 
 def exact_reading(value: Value, place: str = "the reading") -> Decimal | None:
-    """Return a reading exactly, or None if it is a missing value. Raise a ReadingError if it is not a number.
+    """Parse a reading exactly; return None for a missing value. Raise a ReadingError if it is not a number.
 
-    Beyond 10^60 it is +-10^60, and nearer to 0 than 10^-60 it is 0, so that powers of ten stay small: no lattice
+    Sizes above 10^60 become 10^60, and sizes below 10^-60 become 0, so that powers of ten stay small. No lattice
     reaches that far.
     """
     text = "" if value is None else str(value).strip()
@@ -129,7 +130,7 @@ def exact_reading(value: Value, place: str = "the reading") -> Decimal | None:
 
 
 def exact_decimal(text: str, name: str) -> Fraction:
-    """Return the exact number; raise an OptionError if it has more than 30 digits, which no sensor has."""
+    """Parse an exact number. Raise an OptionError if it has more than 30 digits."""
     number = Decimal(stripped) if _NUMBER.fullmatch(stripped := str(text).strip()) else None
     if number is None:
         raise OptionError(

@@ -1,7 +1,7 @@
-"""Base classes for the law of lattice noise k: draws, probabilities and moments.
+"""Base classes for a law: the distribution of lattice noise k, with draws, probabilities and moments.
 
-`Inverted` draws by exact inversion with a table; `Rounded` rounds continuous noise to the lattice. Each mechanism of
-the device is one file of `halfmask_device.laws`, which defines its law and a `DeviceMechanism`.
+`Inverted` draws by exact inversion with a table. `Rounded` rounds continuous noise to the lattice. Each file of
+`halfmask_device.laws` defines a law and its `DeviceMechanism`.
 """
 
 import math
@@ -19,20 +19,20 @@ from halfmask_device.random_bits import Bits
 
 Parameters = tuple[Fraction, ...]
 TAIL = Fraction(32)
-"""A reach is a bound that |psi| exceeds with probability about exp(-TAIL), or never."""
+"""The reach of noise is a bound that |psi| exceeds with probability about exp(-TAIL), or never."""
 WIDE = 1 << 12
-"""Largest scale, in steps, at which draws invert a table; for larger scales the table would be too long."""
+"""Largest scale, in steps, for which there is a table. For larger scales it would be too long."""
 FAR = 40
-"""A table stops 2^(FAR - 64) before probability 1: this share of all draws is left to the slower method."""
+"""A table ends 2^(FAR - 64) before probability 1. For this share of draws the slower method is used."""
 PANELS = 1 << 16
 GAP = 1 << 12
 """Largest error of a table entry, in units of 2^-64; entries are never above the exact probability."""
 
 
 class Law(ABC):
-    """A symmetric law of k.
+    """A symmetric distribution of lattice noise k.
 
-    Parameters are exact, in steps. Probabilities and moments are floats, right to 1e-9 or better unless a law says
+    Parameters are exact, in steps. Probabilities and moments are floats, accurate to 1e-9 or better unless stated
     otherwise.
     """
 
@@ -41,7 +41,7 @@ class Law(ABC):
 
     @abstractmethod
     def draw(self, source: Bits) -> int:
-        """Draw one k; it depends only on the source's bits."""
+        """Draw one k. It depends only on the source's bits."""
 
     @abstractmethod
     def tail(self, n: int) -> float:
@@ -49,10 +49,10 @@ class Law(ABC):
 
     @abstractmethod
     def _moment(self, power: int) -> float:
-        """Return E k^power, for power 2 and 4."""
+        """Return E k^power for power 2 or 4."""
 
     def prepare(self) -> None:
-        """Build tables that make many draws fast; they do not change the values drawn."""
+        """Build tables that make many draws fast. They do not change the result of a draw."""
         return
 
     def mass(self, k: int) -> float:
@@ -64,9 +64,9 @@ class Law(ABC):
         return self.tail(n) / 2
 
     def furthest(self, chance: float = 1e-12) -> int:
-        """Return the largest n with P(k >= n) >= ``chance``, or 0 if there is none.
+        """Return the largest n with P(k >= n) >= ``chance``; 0 if there is none.
 
-        A report further than n steps outside the range is implausible.
+        A report more than n steps outside the range is implausible.
         """
         low, high = 0, 1
         while self.above(high) >= chance:
@@ -83,7 +83,7 @@ class Law(ABC):
 
     @cached_property
     def variance(self) -> float:
-        """Return E k^2 in squared steps, of the lattice law and not of the continuous one."""
+        """The variance E k^2 of the lattice noise (not of the continuous noise), in squared steps."""
         return self._moment(2)
 
     @cached_property
@@ -93,11 +93,11 @@ class Law(ABC):
 
 
 class Inverted(Law):
-    """A law drawn by inversion of a real U, uniform on [0, 1): |k| >= n if U >= P(|k| < n); one more bit is the sign.
+    """A law drawn by inversion of a real U, uniform on [0, 1): |k| >= n if U >= P(|k| < n). One more bit is the sign.
 
-    U is drawn bit by bit and P(|k| < n) is known between bounds, so every draw is the one that exact real numbers would
-    give. One search of the table decides all but about 2^-24 of the draws; the others use `below` with more bits. Both
-    methods give the same k. A law whose ``scale`` exceeds `WIDE` steps does not have a table.
+    U is drawn bit by bit, and P(|k| < n) is known between bounds, so every draw is that of exact real numbers. One
+    search of the table decides all but about 2^-24 of the draws. The others use `below` with more bits; both methods
+    give the same k. There is no table if ``scale`` exceeds `WIDE` steps.
     """
 
     scale: Fraction
@@ -124,7 +124,7 @@ class Inverted(Law):
         return -size if source.bits(1) else size
 
     def _size(self, u: int, bits: int) -> int | None:
-        """Return |k| for U in [u, u + 1) / 2^bits, or None if these bits do not decide it."""
+        """Return |k| for U in [u, u + 1) / 2^bits; None if more bits are needed."""
         low, high = 0, 1
         while self.below(high, bits)[1] <= u:
             low, high = high, 2 * high
@@ -135,7 +135,7 @@ class Inverted(Law):
 
 
 def quick(table: list[int], u: int) -> int | None:
-    """Return |k| for the first 64 bits of U by the table, or None if the table does not decide it."""
+    """Return |k| from the table and the first 64 bits of U; None if the table does not decide it."""
     size = bisect_right(table, u)
     if size == len(table) or (size and u - table[size - 1] < GAP):
         return None
@@ -157,10 +157,9 @@ class Rounded(Law):
         return self.beyond(n - 0.5) if n > 0 else 1.0
 
     def _moment(self, power: int) -> float:
-        """Return the sum over n of (n^p - (n-1)^p) P(|k| >= n), p = power.
+        """Return the sum over n of (n^p - (n-1)^p) P(|k| >= n), where p = power.
 
-        For noise that reaches further than `PANELS` steps it is the integral of p y^(p-1) P(|psi/step| >= y), right to
-        1e-6.
+        For noise beyond `PANELS` steps it is the integral of p y^(p-1) P(|psi/step| >= y), accurate to 1e-6.
         """
         most = math.floor(self._reach() + 0.5)
         if most <= PANELS:
@@ -172,18 +171,18 @@ class Rounded(Law):
 
 @dataclass(frozen=True)
 class DeviceMechanism:
-    """One mechanism of the device: how its settings are written and built, and the privacy bounds the ledger uses.
+    """One mechanism of the device: the form of its settings, its law, and the privacy bounds for the ledger.
 
-    The package's mechanisms take name, parameters and checks from here, so that both accept the same settings.
+    `halfmask.mechanisms` takes name, parameters and checks from here, so that both accept the same settings.
 
     ``name``        name of the mechanism in settings
     ``parameters``  names of the parameters
     ``build``       (parameters, step) -> the law in steps of the lattice
     ``reach``       parameters -> bound that |psi| exceeds with probability about exp(-TAIL), or never
-    ``numbered``    count -> names of the parameters, if there may be any number of them
-    ``quick``       most parameters with which a law is computed in a short time
-    ``restrict``    raises a SettingError for parameters that do not fit together; none of them is negative
-    ``per_unit``    parameters -> pure epsilon per unit of a reading's change, if proportional; it is never given a 0
+    ``numbered``    count -> names of the parameters, if their number is free
+    ``quick``       largest number of parameters with which a law is computed in a short time
+    ``restrict``    raises a SettingError for parameters that do not fit together
+    ``per_unit``    parameters -> pure epsilon per unit of change, if proportional; no parameter is 0
     ``stairs``      (parameters, change) -> pure epsilon of a change, if it grows in steps
     ``divergence``  (parameters, change, step, order) -> an upper bound on the Renyi divergence of one report
     """
@@ -200,11 +199,11 @@ class DeviceMechanism:
     divergence: Callable[[Parameters, Fraction, Fraction, float], float] | None = None
 
     def names(self, count: int) -> tuple[str, ...]:
-        """Return the names of ``count`` parameters; a different number of names if ``count`` is not allowed."""
+        """Return the names of ``count`` parameters, or a different number of names if ``count`` is not allowed."""
         return self.numbered(count) or self.parameters if self.numbered else self.parameters
 
     def check(self, parameters: tuple[float, ...], name: str) -> None:
-        """Raise a SettingError for parameters that the mechanism does not take; messages call it ``name``."""
+        """Raise a SettingError for invalid parameters. The message calls the mechanism ``name``."""
         names = self.names(len(parameters))
         check_count(name, names, parameters)
         check_sizes(name, names, parameters)

@@ -1,8 +1,8 @@
-"""The epsilon of the levels that a device joined: how many reports they make in a window, and the bound on them.
+"""The epsilon of the levels that a device joined: the number of their reports in a window, and a bound on epsilon.
 
-A level that masks readings makes a report for each reading. How many readings a day has is said by the campaign's
-terms, else it follows from the sampling interval that the device has seen. A level that releases totals makes one
-report per period; if the period is longer than a day, a whole day means the period.
+A level that masks readings makes one report per reading. The campaign's terms give the number of readings per day;
+otherwise it follows from the interval between readings that the device has seen. A level that masks totals makes one
+report per period. If the period is longer than a day, a whole day means the period.
 """
 
 import math
@@ -24,15 +24,15 @@ PERIOD_DAYS = {
     "quarter_hour": Fraction(1, 96), "half_hour": Fraction(1, 48), "hour": Fraction(1, 24), "day": Fraction(1),
     "week": Fraction(7), "month": Fraction(28), "year": Fraction(365),
 }  # fmt: skip
-"""Fewest days of each period."""
+"""The least number of days in each period."""
 YEAR = 366 * DAY
 
 
 @dataclass(frozen=True)
 class CampaignLevel:
-    """A level of a campaign's menu: the law of its reports, and how many there are.
+    """A level of a campaign's menu.
 
-    ``law``      ``setting@step,low,high``, under which the reports are counted
+    ``law``      ``setting@step,low,high``, the name under which its reports are counted
     ``terms``    the campaign's terms
     ``release``  what a report masks: a reading, or a total of a period
     """
@@ -43,14 +43,14 @@ class CampaignLevel:
 
     @classmethod
     def of(cls, terms: CampaignTerms, id: str) -> "CampaignLevel":
-        """Return the level with this id of the menu."""
+        """Return the menu's level with this id."""
         text = terms.menu[id]
         return cls(Channel.of(text, terms.lattice).name, terms, DeviceSetting.parse(text).release)
 
     def reports(self, window: Window, seen: int | None) -> int | None:
-        """Return the largest number of reports in a window; None if nothing says how many readings a day has.
+        """Return the largest number of reports in a window; None if the number of readings per day is unknown.
 
-        ``seen``  number of readings a day by the sampling interval that the device has seen
+        ``seen``  readings per day according to the interval that the device has seen
         """
         days, period = WINDOW_DAYS[window], PERIOD_DAYS.get(self.terms.period, Fraction(1))
         if self.release != READING:
@@ -63,10 +63,10 @@ class CampaignLevel:
         return None if seen is None else days * seen
 
     def _begun(self, days: int) -> int:
-        """Return the most periods that begin within so many days in UTC, in the first year of the campaign.
+        """Return the largest number of periods that begin within ``days`` days in UTC, in the campaign's first year.
 
-        A total is counted on the day in UTC on which its period begins. When clocks go forward, two periods may begin
-        on one such day.
+        A total counts on the day in UTC on which its period begins. When clocks go forward, two periods may begin on
+        one day.
         """
         try:
             calendar = Calendar(self.terms.period, self.terms.time_zone)
@@ -78,9 +78,9 @@ class CampaignLevel:
 
 
 def month_reward(terms: CampaignTerms, id: str, seen: int | None = None) -> int | None:
-    """Return the most that a level earns in 30 days, under the cap of a period.
+    """Return the most that a level earns in 30 days, under the cap per period.
 
-    It is None if nothing says how many readings a day has.
+    None if the number of readings per day is unknown.
     """
     offer = terms.offer
     reward, cap = (offer.get("rewards") or {}).get(id, 0), offer.get("most_per_period")
@@ -94,9 +94,9 @@ def month_reward(terms: CampaignTerms, id: str, seen: int | None = None) -> int 
 
 
 def planned_reports(levels: Iterable[CampaignLevel], window: Window, seen: int | None) -> dict[str, int] | None:
-    """Return the largest number of reports in a window by law; None if it is not known for a level.
+    """Return the largest number of reports in a window by law; None if it is unknown for a level.
 
-    Campaigns with equal laws share their reports, because one draw of noise serves them all.
+    Campaigns with equal laws share their reports, because one draw of noise serves all of them.
     """
     planned: dict[str, int] = {}
     for level in levels:
@@ -108,7 +108,7 @@ def planned_reports(levels: Iterable[CampaignLevel], window: Window, seen: int |
 
 
 def readings_a_day(times: Iterable[str]) -> int | None:
-    """Return the number of readings a day by the median gap between RFC 3339 times; None for fewer than two times."""
+    """Return the readings per day, from the median gap between RFC 3339 times; None for fewer than two times."""
     instants = sorted({found for time in times if (found := parse_instant(time)) is not None})
     gaps = [after - before for before, after in pairwise(instants)]
     return math.ceil(DAY / median(gaps)) if gaps else None

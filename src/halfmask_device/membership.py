@@ -1,4 +1,4 @@
-"""A device's membership of a campaign: what it stores when it joins, and what the campaign's menu offers."""
+"""A device's membership of a campaign: what it stores when it joins, and the levels that the campaign offers."""
 
 import json
 from dataclasses import dataclass, field
@@ -17,13 +17,13 @@ from halfmask_device.split_terms import SplitTerms
 class Membership:
     """What a device stores about a campaign that it joined.
 
-    ``setting``  id of the current setting on the campaign's menu
-    ``pinned``   hash of the terms that were joined
-    ``token``    the producer's secret
-    ``past``     ids of earlier settings, whose reports remain valid
-    ``left``     whether the device has left the campaign
-    ``ticket``   what shares are sent with to the helper of a split campaign; empty if no level was split yet
-    ``withdrawing``  whether the helper has not yet answered that it withdrew this device's shares
+    ``setting``      id of the current setting on the campaign's menu
+    ``pinned``       hash of the terms that were joined
+    ``token``        the producer's secret
+    ``past``         ids of earlier settings, whose reports remain valid
+    ``left``         whether the device has left the campaign
+    ``ticket``       credential with which shares are sent to the helper; empty if no level was split yet
+    ``withdrawing``  whether the helper has not yet confirmed that it withdrew this device's shares
     """
 
     address: str
@@ -40,44 +40,44 @@ class Membership:
 
     @property
     def splits(self) -> bool:
-        """Return whether the current setting splits totals between two services."""
+        """Whether the current setting splits totals between two services."""
         return self.setting == self.terms.split_id
 
     @cached_property
     def helper(self) -> str:
-        """Return the address of the helper of a split campaign."""
+        """The address of the helper of a split campaign."""
         return str(self.terms.offer["split"]["helper"])
 
     @cached_property
     def helper_path(self) -> str:
-        """Return the path of this device's shares at the helper."""
+        """The path to which this device sends its shares at the helper."""
         return f"/v1/split/{self.terms.offer['split']['campaign']}/shares"
 
     @cached_property
     def split_terms(self) -> SplitTerms:
-        """Return the terms that both services showed when a split setting was joined."""
+        """The terms that both services showed when the device joined a split setting."""
         return SplitTerms.read(self.terms.offer["split"]["terms"])
 
     @cached_property
     def terms(self) -> CampaignTerms:
-        """Return the terms of the offer that the device joined."""
+        """The terms of the campaign that the device joined."""
         return CampaignTerms.read(self.offer)
 
 
 def earlier_joins(campaign: str) -> str:
-    """Return the beginning of the names under which the queue keeps the reports of earlier joins of a campaign."""
+    """Return the prefix of the names under which the queue keeps reports of earlier joins of a campaign."""
     return f"{campaign} before "
 
 
 @lru_cache(maxsize=1024)
 def read_membership(plain: str) -> Membership:
-    """Return the membership stored as this JSON text, cached because the same text is parsed with every reading."""
+    """Parse a stored membership. The result is cached, because the same text is parsed with every reading."""
     row = json.loads(plain)
     return Membership(**(row | {"past": tuple(row["past"])}))
 
 
 def check_group(terms: CampaignTerms, group: str | None) -> None:
-    """Raise OptionError unless the group is one of the campaign's, or the campaign has none and none is named."""
+    """Raise OptionError unless ``group`` is a group of the campaign, or None if the campaign has no groups."""
     if terms.groups and group not in terms.groups:
         raise OptionError(
             f"name a `group` of the campaign: {', '.join(terms.groups[:20])}", kind="group", field="group"
@@ -87,7 +87,7 @@ def check_group(terms: CampaignTerms, group: str | None) -> None:
 
 
 def pay_words(terms: CampaignTerms, id: str, seen: int | None = None) -> str:
-    """Return what a level earns in 30 days, if that is known, and per report; empty if it earns nothing."""
+    """Describe what a level earns: in 30 days, if known, and per report; empty if it earns nothing."""
     reward, currency = (terms.offer.get("rewards") or {}).get(id), str(terms.offer.get("currency", ""))
     if not isinstance(reward, int):
         return ""
@@ -97,9 +97,9 @@ def pay_words(terms: CampaignTerms, id: str, seen: int | None = None) -> str:
 
 
 def levels(terms: CampaignTerms) -> dict[str, list[str]]:
-    """Return for each setting id of a campaign's menu its name, the setting and the reward per report.
+    """Return, for each setting id of a campaign's menu, its name, the setting and the reward.
 
-    A name or reward that the campaign does not state is left out.
+    A missing name or reward is left out.
     """
     offer, found = terms.offer, {}
     for entry in offer["menu"]["settings"]:
@@ -111,13 +111,13 @@ def levels(terms: CampaignTerms) -> dict[str, list[str]]:
 
 
 def not_of_the_protocol(service: ServiceClient) -> RunError:
-    """Return the error of an answer that is not what the sharing protocol says."""
+    """Return the error for an answer that does not follow the sharing protocol."""
     message = f"{service.address} answers, but not as the sharing protocol has it: is it the right one?"
     return RunError(message, kind="protocol")
 
 
 def find_campaign(service: ServiceClient, campaign: str | None) -> dict[str, Any]:
-    """Return the offer of a service's campaign. It may be left unnamed if the service has only one."""
+    """Return the offer of a service's campaign. If the service has only one campaign, ``campaign`` may be None."""
     if campaign is not None:
         found = service.ask("GET", f"/v1/campaigns/{campaign}")
         if not isinstance(found, dict):

@@ -1,6 +1,6 @@
-"""What meters publish by MQTT: the state of their register in a message, and its unit.
+"""MQTT messages of meters, which contain the state of a register and its unit.
 
-Tasmota, Shelly, Zigbee2MQTT, DSMR-reader and AIIDA are recognised by topic or by field.
+Tasmota, Shelly, Zigbee2MQTT, DSMR-reader and AIIDA are recognised by topic or field.
 """
 
 import json
@@ -18,29 +18,29 @@ FIELDS = (
     ("total_act", "Wh"),  # Shelly Pro 3EM, NAME/status/emdata:0
     ("1-0:1.8.0", "kWh"),  # AIIDA's raw messages: a list of values by OBIS code
 )
-"""Fields of JSON messages that hold a register, and its unit."""
+"""Fields of JSON messages that contain the state of a register, with its unit."""
 NUMBERS = (
     (r"dsmr/(reading|meter-stats)/.*electricity.*", "kWh"),  # DSMR-reader
     (r"shellies/[^/]+/emeter/\d/total", "Wh"),  # Shelly Gen1 with current clamps
     (r"shellies/[^/]+/relay/\d/energy", "Wmin"),  # Shelly Gen1 plugs
 )
-"""Topics whose messages are a bare number, and its unit."""
+"""Topics whose messages are only a number, with its unit."""
 WATT_HOURS = {"Wmin": Decimal(1) / 60, "Wh": Decimal(1), "kWh": Decimal(1000), "MWh": Decimal(1_000_000)}
 
 
 @dataclass(frozen=True)
 class RegisterField:
-    """Where the register is in a meter's messages.
+    """The place of the register in a meter's messages.
 
-    ``path``  the fields that lead to it, with dots between them; empty if the message is the number
-    ``unit``  its unit
+    ``path``  names of nested fields, separated by dots; empty if the message is the number itself
+    ``unit``  the register's unit
     """
 
     path: str
     unit: str
 
     def read(self, payload: bytes) -> Decimal | None:
-        """Return the register's state, or None if this message does not have it: meters send other messages too."""
+        """Return the register's state from a message; None if this message does not contain it."""
         found = _follow(_parsed(payload), self.path)
         if isinstance(found, bool) or not isinstance(found, (int, str, Decimal)):
             return None
@@ -51,7 +51,7 @@ class RegisterField:
         return number if number.is_finite() else None
 
     def factor(self, unit: str) -> Decimal:
-        """Return the factor to another unit. Raise an OptionError if the two do not measure the same."""
+        """Return the factor to another unit. Raise an OptionError if the units measure different quantities."""
         if self.unit == unit:
             return Decimal(1)
         if not {self.unit, unit} <= WATT_HOURS.keys():
@@ -64,10 +64,10 @@ class RegisterField:
 
 
 def find_register(topic: str, payload: bytes, path: str, unit: str | None) -> RegisterField | None:
-    """Return where the register is in a meter's messages, or None if this message does not show it.
+    """Return the place of the register in a meter's messages; None if this message does not show it.
 
     ``path``  the field that the user named, which is tried first
-    ``unit``  the unit that the user named; without it the unit must be known from topic or field
+    ``unit``  the unit that the user named; without it, topic or field must show the unit
     """
     plain = _parsed(payload)
     if not isinstance(plain, dict):
@@ -81,7 +81,7 @@ def find_register(topic: str, payload: bytes, path: str, unit: str | None) -> Re
 
 
 def _parsed(payload: bytes) -> Any:
-    """Return the JSON of a message with exact numbers; None if it is not JSON."""
+    """Parse a JSON message with exact numbers; return None if it is not JSON."""
     try:
         plain = json.loads(payload, parse_float=Decimal, parse_constant=lambda _: None)
     except (ValueError, RecursionError):

@@ -1,8 +1,8 @@
-"""Readings from a meter's running register: its change in each interval, with nothing lost while nobody listened.
+"""Convert the states of a meter's cumulative register to readings, without losing consumption when messages stop.
 
-A reading is the difference of two states of the register. If messages stop, because the power failed or the broker was
-away, the register goes on counting. Its change since is then divided evenly over the intervals that were missed, so
-totals of periods stay whole. The latest state is kept in the device's memory.
+A reading is the difference between two states. If messages stop, because of a power failure or a broken connection, the
+register continues to count. Its change is then divided evenly over the missed intervals, so that totals of periods stay
+right. The latest state is kept in the device's memory.
 """
 
 import json
@@ -18,13 +18,13 @@ from halfmask_device.protocol import CampaignTerms
 HALF_HOUR = 30
 FINEST = Decimal("1e-9")
 LONGEST = 31 * DAY
-"""After a longer gap the register starts from the new state: its change says nothing of single intervals any more."""
+"""After a longer gap the change is ignored and the register starts from the new state."""
 
 
 def interval_minutes(terms: CampaignTerms, otherwise: int = HALF_HOUR) -> int | None:
-    """Return the minutes of a reading that a campaign asks for; None if they are not whole.
+    """Return the interval between readings that a campaign asks for, in minutes; None if it is not an integer.
 
-    ``otherwise``  minutes if the campaign does not say
+    ``otherwise``  minutes if the campaign does not state it
     """
     every = terms.offer.get("every_minutes")
     if isinstance(every, int) and every > 0:
@@ -38,12 +38,12 @@ def interval_minutes(terms: CampaignTerms, otherwise: int = HALF_HOUR) -> int | 
 
 @dataclass
 class _Source:
-    """One register of the meter, such as a tariff's or a phase's.
+    """One register of the meter, such as that of a tariff or a phase.
 
-    ``slot``     number of the interval that runs
-    ``base``     the register's state at its begin
-    ``lower``    a state below ``base``, which is a reset if the next one is no higher than ``base`` either
-    ``changes``  changes by interval, until all registers have theirs and the reading is masked
+    ``slot``     number of the current interval
+    ``base``     the register's state at the start of the interval
+    ``lower``    a state below ``base``; if the next state is not higher than ``base`` either, the register was reset
+    ``changes``  changes by interval, kept until all registers have them and the reading is masked
     """
 
     slot: int
@@ -57,7 +57,7 @@ class _Source:
         return cls(row["slot"], row["base"], row["lower"], {int(slot): each for slot, each in row["changes"].items()})
 
     def take(self, slot: int, value: Decimal, longest: int) -> None:
-        """Take a state of the register. One that is older than the interval that runs changes nothing."""
+        """Process a state of the register. A state from before the current interval is ignored."""
         if slot < self.slot:
             return
         base = Decimal(self.base)
@@ -80,9 +80,9 @@ class _Source:
 
 
 class MeterRegister:
-    """The registers of one meter, kept in the device's memory: their changes are added up to readings.
+    """The registers of one meter, whose changes are added up to readings. They are kept in the device's memory.
 
-    ``sources``  names of the registers: a reading needs the change of each
+    ``sources``  names of the registers; a reading needs the change of each
     ``minutes``  length of a reading's interval
     """
 
@@ -90,7 +90,7 @@ class MeterRegister:
         self._state, self._sources, self._length = state, tuple(sources), minutes * MINUTE
 
     def take(self, source: str, when: Instant, value: Decimal) -> None:
-        """Store a state of a register, on disk before this returns."""
+        """Store a state of a register. It is on disk when this returns."""
         with self._state.memory() as memory:
             row = memory.execute("SELECT plain FROM registers WHERE source = ?", (source,)).fetchone()
             slot = when // self._length
@@ -99,7 +99,7 @@ class MeterRegister:
             memory.execute("INSERT OR REPLACE INTO registers VALUES (?, ?)", (source, json.dumps(asdict(found))))
 
     def readings(self) -> dict[int, tuple[str, Decimal]]:
-        """Return the readings that are complete and were not dropped: by interval, its first instant and the change."""
+        """Return the complete readings that were not dropped, by interval: the first instant and the change."""
         found = self._read()
         if len(found) < len(self._sources):
             return {}
@@ -113,7 +113,7 @@ class MeterRegister:
         }
 
     def drop(self, last: int) -> None:
-        """Erase the changes up to an interval, whose reading is masked and stored."""
+        """Erase the changes up to interval ``last``, whose readings are masked and stored."""
         for source, found in self._read().items():
             found.changes = {slot: change for slot, change in found.changes.items() if slot > last}
             with self._state.memory() as memory:

@@ -1,8 +1,8 @@
-"""Totals of a campaign's periods: the device adds up its own readings, and masks the sum once the period has ended.
+"""Totals of a campaign's periods: the device adds up its readings, and masks the sum when the period has ended.
 
-Readings of a period are kept in the memory until its total is masked. Their values are erased then; their times stay,
+Readings are kept in the memory until the period's total is masked. Then their values are erased. Their times are kept,
 so that the same rows can be given again. A total is fixed before it is masked (its row in the queue has the outcome
-`MASKING`), so that a device that is killed goes on with the same total, and every period has one total and one draw.
+`MASKING`). So a device that is killed continues with the same total, and every period has one total and one draw.
 """
 
 import sqlite3
@@ -24,13 +24,14 @@ from halfmask_device.report_queue import Queued, read_time
 from halfmask_device.split_services import cut_total
 
 MASKING = "masking"
-"""The outcome of a total that is fixed and not masked yet."""
+"""The outcome of a total that is fixed but not masked yet."""
 MISSED = ""
-"""The stored value of a reading that came too late, so that its owner is notified once. Erased values are NULL."""
+"""The stored value of a reading that came too late; it makes sure that its owner is notified once. Erased values are
+NULL."""
 HELD = "value > ''"
 """The condition for values that are neither erased nor missed."""
 ENOUGH = Fraction(9, 10)
-"""Share of the expected readings below which nothing is reported, unless the owner allows it."""
+"""The least share of the expected readings with which a total is reported, unless the owner allows fewer."""
 NEAR = Fraction(3, 2)
 """A period has its last reading if one lies within this many usual intervals of its end."""
 LATE = (
@@ -42,10 +43,10 @@ BEYOND = "a total lies outside the campaign's range and counts as its end: are t
 
 @dataclass(frozen=True)
 class Gathered:
-    """The readings that a device keeps of a period whose total is not masked yet.
+    """The readings kept for a period whose total is not masked yet.
 
     ``last``   time of the latest reading
-    ``fixed``  whether the total is fixed, and only has to be masked
+    ``fixed``  whether the total is fixed and only has to be masked
     """
 
     span: Span
@@ -55,17 +56,17 @@ class Gathered:
 
 
 def enough_readings(readings: int, expected: int) -> bool:
-    """Return whether a period has enough of its expected readings to report its total."""
+    """Return whether a period has enough readings to report its total."""
     return readings >= ENOUGH * expected
 
 
 def total_time(span: Span) -> str:
-    """Return the time of a total in the message that its noise is derived from; no reading has such a time."""
+    """Return the text that identifies a total when its noise is derived. No reading has such a time."""
     return "/".join(normalized_time(instant_text(each))[0] for each in (span.begins, span.ends))
 
 
 class CampaignTotals:
-    """The totals of one campaign of totals."""
+    """The totals of a campaign whose devices mask totals."""
 
     def __init__(self, state: State, member: Membership) -> None:
         self._state, self._member, self._terms, self.campaign = state, member, member.terms, member.campaign
@@ -82,7 +83,7 @@ class CampaignTotals:
         self._grace = grace * MINUTE if isinstance(grace, int) else 0
 
     def put(self, batch: Sequence[tuple[str, Value]], first: int, zone: str | None, queued: Queued) -> None:
-        """Keep readings for the totals of their periods. Those of a period that was reported change nothing.
+        """Keep readings for the totals of their periods. Readings of a reported period are refused.
 
         ``first``  number of the first row, for errors
         ``zone``   time zone of times without an offset
@@ -128,10 +129,10 @@ class CampaignTotals:
         memory.executemany("INSERT INTO gathered VALUES (?, ?, ?, ?)", new)
 
     def _reported(self, memory: sqlite3.Connection, time: str) -> bool:
-        """Return whether the period that begins at a time was reported, or its total is fixed.
+        """Return whether the period that begins at ``time`` was reported, or its total is fixed.
 
-        A campaign with a split setting takes one report per period over all joins, because the services could compare
-        two: so reports of earlier joins count too.
+        A campaign with a split setting accepts one report per period over all joins, because the services could compare
+        two. So reports of earlier joins count too.
         """
         id, split = self._member.campaign, self._terms.split_id is not None
         before = earlier_joins(id)
@@ -158,7 +159,7 @@ class CampaignTotals:
         ]
 
     def due(self, now: Instant, *, partial: bool = False) -> bool:
-        """Return whether the total of a period can be masked; ``partial`` is that of `mask_ended`."""
+        """Return whether the total of a period can be masked; for ``partial`` see `mask_ended`."""
         found = self.gathered()
         return any(self._can_be_masked(each, found, now, partial) for each in found)
 
@@ -168,11 +169,11 @@ class CampaignTotals:
     def mask_ended(self, now: Instant, notes: UserNotes, *, partial: bool = False) -> None:
         """Mask and queue the totals of periods that have ended.
 
-        A period has ended on this device if its time is over and its last reading is there: one near its end or a later
-        one. After half of the campaign's grace it is not waited for any more. Periods with too few readings wait until
-        the grace is over; then their readings are erased, and nothing is reported.
+        A period has ended if its time is over and its last reading has arrived: one near the period's end, or a later
+        one. The device waits for it until half of the campaign's grace is over. Periods with too few readings wait
+        until the grace is over; then their readings are erased, and nothing is reported.
 
-        ``partial``  report periods with too few readings too
+        ``partial``  also report periods with too few readings
         """
         found = self.gathered()
         chosen, over = [], []
@@ -206,7 +207,7 @@ class CampaignTotals:
         return f"{told}, and takes no reports any more: its total was not reported"
 
     def _fix(self, chosen: Iterable[Gathered]) -> None:
-        """Take no more readings of these periods, so that their totals stay as they are."""
+        """Accept no more readings for these periods, so that their totals do not change."""
         rows = [(self._member.campaign, instant_text(each.span.begins), "", "", MASKING) for each in chosen]
         with self._state.memory() as memory:
             memory.executemany(
@@ -214,7 +215,7 @@ class CampaignTotals:
             )
 
     def _cut(self, chosen: Sequence[Gathered], notes: UserNotes) -> None:
-        """Cut the totals into two shares, which are stored, counted and queued in one transaction each."""
+        """Cut totals into two shares. In one transaction per total, they are stored, counted and queued."""
         channel = Channel.of(self._terms.menu[self._member.setting], self._terms.lattice)
         guard = Guard(self._state, channel, (), notes, f"{self._member.address} {self._member.campaign}")
         for each in chosen:
@@ -233,7 +234,7 @@ class CampaignTotals:
                     )
 
     def _wait_for_budget(self, memory: sqlite3.Connection, span: Span, notes: UserNotes) -> None:
-        """Set a fixed total free, so that it can be reported once the budget allows it."""
+        """Release a fixed total, so that it can be reported when the budget allows it."""
         notes.note(f"{span.key}: the budget is spent, so its total waits: a larger `budget` reports it")
         row = (self._member.campaign, instant_text(span.begins), MASKING)
         memory.execute("DELETE FROM queue WHERE campaign = ? AND time = ? AND outcome = ?", row)
@@ -272,9 +273,9 @@ class CampaignTotals:
                     self._wait_for_budget(memory, span, notes)
 
     def _total(self, span: Span, notes: UserNotes) -> int | None:
-        """Return the sum of a period's readings in steps: rounded to the lattice, and clipped to its bounds.
+        """Return the sum of a period's readings in steps, rounded to the lattice and clipped to its range.
 
-        Return None if their values were erased.
+        None if their values were erased.
         """
         with self._state.memory() as memory:
             rows = memory.execute(
@@ -293,7 +294,7 @@ class CampaignTotals:
     ) -> int | None:
         """Queue a period's report, or store why there is none, and erase the values of its readings.
 
-        Return the report's number in the queue; None if another process has ended the period already.
+        Return the report's number in the queue; None if another process has already ended the period.
         """
         row = (self._member.campaign, instant_text(span.begins))
         memory.execute("INSERT OR IGNORE INTO queue (campaign, time, outcome) VALUES (?, ?, ?)", (*row, MASKING))

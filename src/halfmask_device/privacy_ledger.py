@@ -1,8 +1,8 @@
-"""The privacy ledger of a device: a bound on epsilon of its reports so far, over all campaigns.
+"""The privacy ledger of a device: a bound on epsilon for all its reports so far, over all campaigns.
 
-A report counts on the campaign's day, in its time zone; of a total, on the day on which its period begins. Reports
-without a campaign count on their day in UTC. How many readings a total has is not stored, so a change of all its
-readings is bounded by a change of the total by anything within its range.
+A report counts on its day in the campaign's time zone; a total counts on the day on which its period begins. Reports
+without a campaign count on their day in UTC. The number of readings in a total is not stored. So a change of all its
+readings is bounded by a change of the total over its whole range.
 """
 
 import sqlite3
@@ -31,13 +31,13 @@ Charge = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Entry:
-    """The spending of one window, a day, week or month. Change and delta are those of the `Ledger`.
+    """The spending of one window (day, week or month). Change and delta are those of the `Ledger`.
 
-    ``epsilon``  bound for a change of every reading in the window; totals change by anything within their range
-    ``whole``    bound for a change of every reading, or total, by anything within its range
-    ``one``      bound for a change of one reading only, as if all settings and revisions of its day concerned it
-    ``unit``     pure epsilon per unit of change in every reading, or total
-    ``totals``   number of reports that are of totals
+    ``epsilon``  bound for a change of every reading in the window; a total may change over its whole range
+    ``whole``    bound if every reading or total changes over its whole range
+    ``one``      bound for a change of one reading, as if all settings and revisions of its day concerned it
+    ``unit``     pure epsilon per unit of change in every reading or total
+    ``totals``   number of reports of totals
     """
 
     window: str
@@ -52,7 +52,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Ledger:
-    """Entries by day, week and month. Reports whose record was lost with the folder's memory are not counted."""
+    """Entries by day, week and month. Reports that were lost with the folder's memory are not counted."""
 
     change: str
     delta: float
@@ -63,9 +63,9 @@ class Ledger:
 
 
 def read_ledger(state: State, change: str, delta: float = 1e-6, trust: Trust = "local") -> Ledger:
-    """Return the ledger of a device's reports of one kind, because kinds trust different parties.
+    """Return the ledger of a device, for reports of one kind of trust.
 
-    ``change``  the change of a reading that is to stay hidden, in the readings' unit, like ``"1"``
+    ``change``  the change of a reading to hide, in the readings' unit, like ``"1"``
     ``delta``   the delta of epsilon
     ``trust``   which reports: those that the device masked alone, or those that it split
     """
@@ -78,7 +78,7 @@ def read_ledger(state: State, change: str, delta: float = 1e-6, trust: Trust = "
 
 
 def _on_campaigns_days(memory: sqlite3.Connection) -> Iterator[Row]:
-    """Yield the counts, which are stored by days of UTC, by the days of the campaigns that the reports were made for."""
+    """Yield the counts, stored by days in UTC, by the local days of the campaigns for which the reports were made."""
     members = {id: read_membership(plain).terms for id, plain in memory.execute("SELECT id, plain FROM campaigns")}
     days: defaultdict[tuple[int, str], Counter[int]] = defaultdict(Counter)
     for campaign, text, setting in memory.execute("SELECT campaign, time, setting FROM queue"):
@@ -127,10 +127,10 @@ def _entry(name: str, rows: list[Row], change: str, delta: float) -> Entry:
 
 
 def _observations(rows: list[Row]) -> Iterable[Counts]:
-    """Return for each day the largest number of reports that one reading can have had, by setting and step.
+    """Return, for each day, the largest possible number of reports of one reading, by setting and step.
 
-    That is one report per law plus all revisions of this law. Which reading was revised is not stored, so all revisions
-    of a day may belong to one reading.
+    It is one report per law plus all revisions under this law, because the ledger does not store which reading was
+    revised.
     """
     days: dict[int, list[tuple[str, int]]] = {}
     for day, law, reports, revisions in rows:

@@ -1,4 +1,4 @@
-"""Private files: only the owner may read or write them, and they are written completely or not at all."""
+"""Private files: only the owner can read or write them. They are written completely or not at all."""
 
 import os
 import stat
@@ -10,11 +10,11 @@ from pathlib import Path
 from halfmask_device.errors import RunError
 
 PATIENCE = 60.0
-"""Seconds after which a temporary file is given up."""
+"""Seconds after which a temporary file may be removed."""
 
 
 def create_once(path: Path, content: bytes) -> None:
-    """Write a private file atomically, unless it exists: of several writers the first wins."""
+    """Write a private file atomically, unless it exists. Of several writers, the first wins."""
     temporary = _written_beside(path, content)
     try:
         with suppress(FileExistsError):
@@ -35,9 +35,9 @@ def replace(path: Path, content: bytes) -> None:
 
 
 def remove_leftovers(path: Path) -> None:
-    """Remove the temporary files of ``path`` that programs left when they were killed.
+    """Remove the temporary files of ``path`` that killed programs left.
 
-    A file of another program that runs is left alone for `PATIENCE` seconds, because it may be about to be renamed.
+    Those of a running program are kept for `PATIENCE` seconds, because the program may be about to rename them.
     """
     for each in path.parent.glob(f".{escape(path.name)}.*.part"):
         process = each.name.removeprefix(f".{path.name}.").partition("-")[0]
@@ -47,7 +47,7 @@ def remove_leftovers(path: Path) -> None:
 
 
 def _runs(process: str) -> bool:
-    """Return whether a process of this number runs."""
+    """Return whether a process with this number is running."""
     try:
         os.kill(int(process), 0)
     except (ProcessLookupError, ValueError):
@@ -58,13 +58,15 @@ def _runs(process: str) -> bool:
 
 
 def private(path: Path) -> Path:
-    """Return the path. Raise a RunError if the file is another user's, or if others have access to it."""
+    """Return the path. Raise a RunError if another user owns the file or has access to it."""
     _check_owner(path, stat.S_IRWXG | stat.S_IRWXO, "can be read by others: chmod 600 it, and take it as known to them")
     return path
 
 
 def own_folder(folder: Path) -> None:
-    """Create the folder, and raise a RunError if others can write in it: they could replace the device's files."""
+    """Create the folder. Raise a RunError if other users can write in it, because they could replace the device's
+    files.
+    """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     message = "can be written by others, who could swap its files: chmod 700 it, or take another"
     _check_owner(folder, stat.S_IWGRP | stat.S_IWOTH, message)
@@ -79,7 +81,7 @@ def _check_owner(path: Path, others: int, message: str) -> None:
 
 
 def _written_beside(path: Path, content: bytes) -> Path:
-    """Write a new temporary file of mode 0600 in the folder of ``path``; it is on disk when this returns."""
+    """Write a temporary file of mode 0600 in the folder of ``path``. It is on disk when this returns."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}.part")
     with open(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
         file.write(content)

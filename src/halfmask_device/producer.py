@@ -1,4 +1,4 @@
-"""The device's masking interface: a reading goes in, a report comes out, both on the lattice."""
+"""The device's interface for masking: a reading becomes a report, and both are on the lattice."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -21,22 +21,22 @@ BATCH = 4096
 
 
 class Producer:
-    """One producer's device. A report is m = s + psi: the reading on the lattice, clipped to the range, plus noise.
+    """One producer's device. A report is m = s + psi: the reading, rounded to the lattice and clipped to the range,
+    plus noise.
 
     ``setting``  the privacy setting, like ``laplace:0.5``
     ``lattice``  the published lattice
     ``state``    folder of the device's secret and memory
     ``change``   allow a setting other than the one stored in the folder
-    ``revise``   allow another value for a sensor and time that was already reported
+    ``revise``   allow a different value for a sensor and time that was already reported
     ``notes``    (attribute) messages for the user
 
-    The report m is not clipped, because clipping after noise would bias totals. The same reading (sensor, time and
-    lattice value) always gives the same report, because noise is derived from the secret. A reading that was reported
-    under an earlier setting keeps that report, because the memory knows it. A revised value gets new noise, which is
-    one more observation of the true value.
+    The report m is not clipped, because this would bias totals. The same reading (sensor, time and lattice value)
+    always gives the same report, because noise is derived from the secret. A reading that was reported under an earlier
+    setting keeps that report. A revised value gets new noise, which is one more observation of the true value.
 
-    ``Producer(campaign, token)``, with the address of a campaign and its token as texts, returns a
-    `campaign_member.Member` instead, which also queues, sends and waits for receipts.
+    ``Producer(campaign, token)``, with a campaign's address and a token as texts, returns a `campaign_member.Member`
+    instead, which also queues and sends reports.
     """
 
     def __new__(cls, setting: str, lattice: "Lattice | str", *more: Any, **options: Any) -> Any:
@@ -68,7 +68,7 @@ class Producer:
             self.notes.note(warning)
 
     def report(self, time: str, value: Value, sensor: str = "") -> int | None:
-        """Return the report of one reading in steps, or None if the reading is a missing value."""
+        """Return the report of one reading in steps; None for a missing value."""
         reports, stopped = self._batch([(time, value, sensor)], 1, "time", "value")
         if stopped:
             raise stopped
@@ -79,11 +79,11 @@ class Producer:
     ) -> Iterator[int | None]:
         """Yield the reports of many readings, in order. Each batch is stored before its reports are yielded.
 
-        A reading that may not be reported raises a `StoppedError`, after the reports of the readings before it. So the
-        ledger counts only reports that were yielded.
-
         ``first``    number of the first row, for errors
-        ``columns``  names of the time and value columns, for errors; an error never shows the reading itself
+        ``columns``  names of the time and value columns, for errors; an error never shows the reading
+
+        If a reading may not be reported, a `StoppedError` is raised after the reports of the readings before it. So the
+        ledger counts only reports that were yielded.
         """
         rest = iter(readings)
         while batch := list(islice(rest, BATCH)):
@@ -143,7 +143,7 @@ STOPPED = ": readings before this one are reported, this one and those after it 
 
 
 def noise(setting: str, lattice: Lattice, count: int) -> list[int]:
-    """Return independent draws of psi in steps, from the sampler that devices use, under a random key."""
+    """Draw noise psi in steps, from the sampler that devices use and under a random key."""
     drawn, source = law(DeviceSetting.parse(setting), lattice.unit), Bits.fresh()
     if count > PREPARE:
         drawn.prepare()
@@ -151,7 +151,7 @@ def noise(setting: str, lattice: Lattice, count: int) -> list[int]:
 
 
 def outputs(setting: str, lattice: Lattice, value: Value, count: int) -> list[int]:
-    """Return what ``count`` devices with the same reading would report, in steps: s + psi."""
+    """Return the reports, in steps, of ``count`` devices with the same reading."""
     s = lattice.steps(value)
     if s is None:
         raise ReadingError("a missing reading has no report", kind="missing")

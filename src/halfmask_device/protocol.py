@@ -1,7 +1,7 @@
-"""Messages between device and service: campaign terms and their hash, results of reports, cells of aggregates.
+"""Messages between device and service: campaign terms and their hash, results of reports, and cells of aggregates.
 
-Messages are JSON, as `docs/protocol.md` specifies. Each class parses its own form with `read`, which is strict; errors
-name the field and never repeat a value. Service and device share these classes, so that they cannot disagree.
+Messages are JSON, as specified in `docs/protocol.md`. Each class has a strict parser ``read``. Errors name the field
+and never repeat a value. Service and device use the same classes, so that they agree.
 """
 
 import math
@@ -21,11 +21,11 @@ from halfmask_device.signed_offer import SIGNED, SignedOffer, signature_of
 
 MOST_SETTINGS = 100
 MOST_WRITTEN = 10_000
-"""Most settings on a menu, and most characters of one setting: a tabulated law is long."""
+"""Largest number of settings on a menu, and of characters in one setting; a tabulated law is long."""
 MOST_READINGS = 10**9
-"""Most readings that a device may be expected to have in a period."""
+"""Largest allowed number of readings that a campaign expects in a period."""
 MOST_STEPS = 2**32
-"""A split total has fewer steps than this between the lattice's ends."""
+"""The lattice of a split total must have fewer steps than this."""
 WIDEST_NOISE = 2**40
 """The largest standard deviation of a split setting's noise, in steps."""
 SPLIT_DELTA = 1e-6
@@ -36,7 +36,10 @@ Status = Literal["accepted", "known", "refused"]
 
 
 class MessageError(InputError):
-    """A message does not follow the protocol; ``field`` names the part that does not."""
+    """A message does not follow the protocol.
+
+    ``field``  the invalid part
+    """
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"{field}: {message}", field=field)
@@ -44,7 +47,7 @@ class MessageError(InputError):
 
 
 def read_instant(text: object, field: str = "time") -> Instant:
-    """Return the instant of an RFC 3339 time with an offset."""
+    """Parse an RFC 3339 time with an offset."""
     found = parse_instant(text) if isinstance(text, str) else None
     if found is None:
         raise MessageError(field, "is not an RFC 3339 time with an offset, like 2026-11-16T00:30:00Z")
@@ -53,7 +56,7 @@ def read_instant(text: object, field: str = "time") -> Instant:
 
 @dataclass(frozen=True)
 class ReportResult:
-    """A service's answer for one report; any status except ``refused`` is a receipt."""
+    """A service's answer to one report. Any status except ``refused`` is a receipt."""
 
     status: Status
     code: str | None = None
@@ -75,9 +78,10 @@ class ReportResult:
 
 
 class Cell(NamedTuple):
-    """Totals of the reports with one setting: reports, producers, the sum and the sum of squares, in steps.
+    """Totals of the reports with one setting, in steps: reports, producers, sum and sum of squares.
 
-    It is the mergeable part of an aggregate. All are integers, so adding is exact in any order. ``Cell()`` is neutral.
+    It is the mergeable part of an aggregate. All numbers are integers, so addition is exact in any order. ``Cell()`` is
+    neutral.
     """
 
     reports: int = 0
@@ -88,16 +92,16 @@ class Cell(NamedTuple):
     def merge(self, other: "Cell") -> "Cell":
         """Return the totals of two disjoint sets of reports.
 
-        Producers are added too, so each producer must be counted in one cell only: that of its first report's setting.
+        Numbers of producers are added too, so each producer must be counted in one cell only: that of its first report.
         """
         return Cell(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
     @property
     def possible(self) -> bool:
-        """Return whether some integers have these totals.
+        """Whether some integers have these totals.
 
-        It needs sum^2 <= reports * squares (Cauchy-Schwarz), |sum| <= squares (since |x| <= x^2), and a sum and squares
-        of equal parity (as x and x^2 have). There may be reports without a producer, but never more producers than
+        Required are sum^2 <= reports * squares (Cauchy-Schwarz), |sum| <= squares (since |x| <= x^2), and equal parity
+        of sum and squares (as of x and x^2). There may be reports without a producer, but not more producers than
         reports.
         """
         return (
@@ -113,14 +117,14 @@ class CampaignTerms:
     """A consumer's offer of a campaign.
 
     ``menu``               maps ids to settings
-    ``least_producers``    smallest cohort that is published
+    ``least_producers``    smallest number of producers for which anything is published
     ``begins``, ``ends``   instants; not part of the terms
     ``release``            whether devices mask each "reading" or the "total" of each period
-    ``readings_expected``  number of readings that a device has in a period; None if it is not stated
-    ``groups``             groups that get totals of their own; a producer is in one of them
+    ``readings_expected``  number of readings of a device in a period; None if not stated
+    ``groups``             groups with separate totals; each producer is in one of them
     ``offer``              the whole offer as it was read
 
-    Its `terms` cannot change for producers who joined; a device pins their hash, `terms_hash`.
+    `terms` cannot change for producers who joined: a device stores their hash, `terms_hash`.
     """
 
     lattice: Lattice
@@ -141,7 +145,7 @@ class CampaignTerms:
 
     @classmethod
     def read(cls, plain: object) -> "CampaignTerms":
-        """Return the parsed offer. The terms are checked strictly; other fields are only kept in ``offer``."""
+        """Parse an offer. The terms are checked strictly; other fields are only kept in ``offer``."""
         body = _object(plain, "campaign")
         least = body.get("least_producers")
         if not isinstance(least, int) or isinstance(least, bool) or least < 1:
@@ -170,14 +174,14 @@ class CampaignTerms:
 
     @cached_property
     def split_id(self) -> str | None:
-        """Return the id of the setting that splits totals between two services; None if the menu has none."""
+        """The id of the setting that splits totals between two services; None if the menu has none."""
         return next((id for id, text in self.menu.items() if is_split(text)), None)
 
     def terms(self) -> dict[str, Any]:
-        """Return the terms in canonical form: settings as parsed, decimals with the digits of the step.
+        """Return the terms in canonical form: parsed settings, and decimals with the digits of the step.
 
-        Only terms of totals say what is released, only those with a split setting have its helper and terms, and only
-        those of a signed offer have its hash.
+        Some fields are present only if they apply: the release (for totals), the helper and its terms (for a split
+        setting), and the hash (for a signed offer).
         """
         signed = {SIGNED: self.signature.hash} if self.signature else {}
         lattice = {"step": self.lattice.step, "low": self.lattice.low, "high": self.lattice.high}
@@ -203,12 +207,12 @@ class CampaignTerms:
         )
 
     def terms_hash(self) -> str:
-        """Return the SHA-256 of the canonical JSON of `terms` as hexadecimal text."""
+        """Return the SHA-256 of the canonical JSON of `terms`, in hexadecimal."""
         return content_hash(self.terms())
 
     @property
     def signature(self) -> SignedOffer | None:
-        """Who signed the offer that the menu is; None if nobody did."""
+        """The signature of the offer that is the menu; None without one."""
         return signature_of(self.offer["menu"])
 
 
@@ -242,12 +246,12 @@ def _lattice(plain: object) -> Lattice:
 
 @lru_cache(maxsize=64)
 def _same_lattice(step: str, low: str, high: str) -> Lattice:
-    """Return one shared lattice for equal texts, because an offer is parsed again before every sending."""
+    """Return the lattice of these texts. It is cached, because an offer is parsed again before every sending."""
     return Lattice(step, low, high)
 
 
 def _release(body: Mapping[str, Any]) -> tuple[str, int | None]:
-    """Return what a campaign's devices mask, and the number of readings per period, which totals need."""
+    """Return what a campaign's devices mask, and the number of readings per period (required for totals)."""
     release, expected = body.get("release", READING), body.get("readings_expected")
     if release not in (READING, TOTAL):
         raise MessageError("release", f"is neither {READING} nor {TOTAL}")
@@ -294,7 +298,7 @@ def _menu(plain: object, lattice: Lattice, release: str) -> dict[str, str]:
 
 
 SPLIT_FIELDS = ("helper", "campaign", "terms")
-"""What a campaign with a split setting publishes: the helper's address, the campaign's id there, and their terms."""
+"""The published fields of a split setting: the helper's address, the campaign's id there, and the common terms."""
 
 
 @lru_cache(maxsize=256)
@@ -304,7 +308,7 @@ def is_split(setting: str) -> bool:
 
 
 def _check_split(body: Mapping[str, Any], settings: list[str], lattice: Lattice) -> None:
-    """Check a menu's split settings: at most one, on a lattice and with noise that two services can add up."""
+    """Raise a MessageError unless there is at most one split setting, which two services can add up on this lattice."""
     if not settings:
         if body.get("split") is not None:
             raise MessageError("split", "is given, but no setting of the menu ends in @split")

@@ -1,4 +1,4 @@
-"""Times of readings: normalize how a time is written, find the day whose key masks it, and read it in a time zone."""
+"""Times of readings: normalise their text, find the day whose key masks them, and convert them from a time zone."""
 
 import re
 from datetime import UTC, date, datetime, tzinfo
@@ -13,21 +13,20 @@ _EPOCH = date(1970, 1, 1).toordinal()
 UNDATED = -(1 << 15)
 """The day number of times whose date cannot be parsed."""
 LAST = 1 << 16
-"""Number of days from 1970 on that a device has keys for: up to the year 2149."""
+"""The number of days from 1970 for which a device has keys: up to the year 2149."""
 _DATE = 10
 """Number of characters of a date, like 2026-11-16."""
 _MEMO = 1 << 17
-"""Most clock times whose spelling is cached: a day has 86,400 seconds."""
+"""Largest number of cached times of day. A day has 86,400 seconds."""
 _days: dict[str, int] = {}
 _clocks: dict[str, str] = {}
 
 
 def normalized_time(text: str, place: str = "the time") -> tuple[str, int]:
-    """Return a time in its normalized spelling, and its day since 1970, both in UTC if the time has an offset.
+    """Return a time in normalised form and its day since 1970. If it has an offset, both are in UTC.
 
-    It accepts ISO 8601, and seconds or milliseconds since 1970 (10 or 13 digits). A text without a date that can be
-    parsed is kept as it is, on the day `UNDATED`. Raise a ReadingError for a time of day without a date, because it
-    does not identify one reading.
+    Accepted are ISO 8601, and seconds or milliseconds since 1970 (10 or 13 digits). Text without a valid date is
+    unchanged, on the day `UNDATED`. Raise a ReadingError for a time of day without a date, because it recurs every day.
     """
     day, clock = _days.get(text[:_DATE]), _clocks.get(text[_DATE:])
     if day is not None and clock is not None:
@@ -60,9 +59,9 @@ def normalized_time(text: str, place: str = "the time") -> tuple[str, int]:
 
 
 def _remember(text: str, spelled: str, day: int) -> None:
-    """Cache the date and the clock time separately, so that any combination of cached ones need not be parsed.
+    """Cache date and time of day separately, so that any combination of cached parts need not be parsed.
 
-    This is valid only if the normalized spelling keeps the date of the text: if it has no offset, or that of UTC.
+    This is valid only if normalising does not change the date: without an offset, or with that of UTC.
     """
     date_, clock = text[:_DATE], text[_DATE:]
     apart = spelled[:_DATE] == date_ and clock[1:9] == spelled[_DATE + 1 :][:8] and clock[9:] in ("", "Z", "+00:00")
@@ -88,17 +87,17 @@ def _undated(stripped: str, place: str) -> tuple[str, int]:
 
 
 def day_text(day: int) -> str:
-    """Return a day since 1970 as a date; ``undated`` for `UNDATED`."""
+    """Format a day since 1970 as a date; ``undated`` for `UNDATED`."""
     return "undated" if day == UNDATED else date.fromordinal(day + _EPOCH).isoformat()
 
 
 def day_of(text: str) -> int:
-    """Return the days since 1970 of a date like 2026-11-16."""
+    """Parse a date like 2026-11-16 to days since 1970."""
     return date.fromisoformat(text).toordinal() - _EPOCH
 
 
 def time_zone(name: str) -> tzinfo:
-    """Return the time zone of a name. Raise a KeyError or a ValueError if the device does not have it."""
+    """Return a time zone by name. Raise a KeyError or a ValueError if the device does not have it."""
     from zoneinfo import ZoneInfo  # here, since masking without a campaign does not need it
 
     try:
@@ -108,7 +107,7 @@ def time_zone(name: str) -> tzinfo:
 
 
 def aligned(when: int, zone: str, minutes: int) -> bool:
-    """Return whether an instant is a whole multiple of ``minutes`` after the hour, in the campaign's time zone."""
+    """Return whether an instant is a multiple of ``minutes`` after the full hour, in this time zone."""
     try:
         local = at(when).astimezone(time_zone(zone))
     except (KeyError, ValueError):
@@ -117,7 +116,7 @@ def aligned(when: int, zone: str, minutes: int) -> bool:
 
 
 def instant_of(time: str, zone: str | None, place: str) -> int:
-    """Return microseconds since 1970; a time without an offset is read in the time zone ``zone``."""
+    """Parse a time to microseconds since 1970. Without an offset, it is in the time zone ``zone``."""
     text, day = normalized_time(time, place)
     found = datetime.fromisoformat(text) if day >= 0 else None
     if found is None:

@@ -1,4 +1,4 @@
-"""What became of the reports to one campaign, for programs that show it; the reports themselves stay in the queue."""
+"""Counts of the reports to one campaign, for programs that display them."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from halfmask_device.instants import Instant, instant_text, parse_instant
 class ReportHistory:
     """Reports to a campaign.
 
-    ``last``      time of the latest report or period that was decided, sent or not; None before the first
+    ``last``      time of the latest report or period in the queue, sent or not; None if there is none
     ``accepted``  number of reports that the service has accepted
     ``waiting``   number of reports without a receipt
     ``earned``    rewards in the campaign's smallest unit
@@ -23,7 +23,7 @@ class ReportHistory:
 
 
 def read_history(state: State, campaign: str, since: Instant = 0) -> ReportHistory:
-    """Return the history of the reports of times from ``since`` on."""
+    """Return the history of reports whose time is ``since`` or later."""
     with state.memory() as memory:
         last, accepted, waiting, earned = memory.execute(
             "SELECT max(time), count(*) FILTER (WHERE outcome IN ('accepted', 'known')), "

@@ -1,4 +1,4 @@
-"""The queue of reports: readings are masked once for each campaign, and wait on disk until they are sent."""
+"""The queue of reports. Readings are masked once for each campaign, and reports wait on disk until they are sent."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -21,11 +21,11 @@ BEYOND = "some readings lie outside the campaign's range and count as its end: a
 class Queued:
     """The result of queueing readings.
 
-    ``reports``   number of reports that are new in the queue
+    ``reports``   number of new reports in the queue
     ``known``     number of reports that were queued or sent before
     ``refused``   number of other readings, by reason
     ``notes``     messages for the user
-    ``gathered``  number of readings that are kept for the total of their period, or already counted in it
+    ``gathered``  number of readings kept for the total of their period, or already counted in it
     """
 
     reports: int = 0
@@ -38,7 +38,7 @@ class Queued:
 class CampaignQueue:
     """Masks and queues readings for one campaign.
 
-    ``zone`` is the time zone of times without an offset; None if the campaigns differ.
+    ``zone``  time zone of times without an offset; None if the device's campaigns differ in it
     """
 
     def __init__(self, state: State, member: Membership, queued: Queued, zone: str | None) -> None:
@@ -97,7 +97,7 @@ class CampaignQueue:
 
 
 def read_time(time: str, zone: str | None, row: int) -> tuple[int, str, str, int]:
-    """Return a row's time as an instant, as the text that is sent, in the spelling that is hashed, and its day."""
+    """Return a row's time in four forms: instant, text to send, normalised text, and day."""
     try:
         return _read(time, zone)
     except ReadingError:

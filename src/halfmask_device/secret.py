@@ -3,10 +3,11 @@
     chain_0 is random; chain_(d+1) = BLAKE2s("next") under chain_d; the key of day d = BLAKE2s("day") under chain_d
 
 Days count from 1970. The secret stores chain_d of the oldest day that can still be masked. Later keys are derived from
-it; earlier keys cannot be recovered after `Secret.forget`. ``fixed`` seals the terms and masks undated times.
+it. Earlier keys cannot be recovered after `Secret.forget`. Another part, ``fixed``, seals the terms and masks undated
+times.
 
-The secret is stored twice, inside the folder and next to it (``mine/secret`` and ``mine.secret``). So a folder that was
-emptied, restored or copied keeps its secret and gives the same reports again.
+The secret is stored twice: inside the folder and next to it (``mine/secret`` and ``mine.secret``). So a folder that was
+emptied, restored or copied keeps its secret and gives the same reports.
 """
 
 import json
@@ -32,7 +33,7 @@ class Secret:
     """The stored secret of a device.
 
     ``day``    the oldest day that can still be masked
-    ``chain``  the link of that day
+    ``chain``  the chain's link of that day
     ``fixed``  the part that never changes
     """
 
@@ -42,11 +43,11 @@ class Secret:
 
     @classmethod
     def new(cls) -> "Secret":
-        """Return a new secret: 32 random bytes of the operating system for each of its two parts."""
+        """Return a new random secret."""
         return cls(0, os.urandom(KEY_BYTES), os.urandom(KEY_BYTES))
 
     def forget(self, before: int) -> "Secret":
-        """Return the secret without the keys of days before ``before``, which cannot be derived from it."""
+        """Return the secret from which keys of days before ``before`` cannot be derived."""
         chain = self.chain
         for _ in range(max(before - self.day, 0)):
             chain = keyed(chain, b"next")
@@ -74,7 +75,7 @@ class Secret:
 
 
 class Keys:
-    """The keys of single days, derived on demand and cached while the program runs."""
+    """The keys of days, derived on demand and cached while the program runs."""
 
     def __init__(self, secret: Secret) -> None:
         self._secret, self._chains, self._lock = secret, [secret.chain], Lock()
@@ -82,7 +83,7 @@ class Keys:
         self.seal = keyed(secret.fixed, b"terms")
 
     def of(self, day: int, place: str = "the time") -> bytes:
-        """Return the key of a day; raise a ReadingError if it was deleted."""
+        """Return the key of a day. Raise a ReadingError if it was deleted."""
         found = self.days.get(day)
         if found is None:
             if day < self._secret.day:
@@ -102,9 +103,10 @@ class Keys:
 def find_secret(folder: Path, in_use: Callable[[], bool]) -> Secret:
     """Return the secret of a folder, from the file inside it or next to it, and write it to both places.
 
-    If both files are missing, a new secret is created, unless ``in_use`` says that the device was used before, which
-    raises a FileFormatError. If both exist, they must be links of one chain, and the later one is used, so that deleted
-    keys stay deleted.
+    ``in_use``  returns whether the device was used before
+
+    If both files are missing, a new secret is created; for a device that was used before, a FileFormatError is raised
+    instead. If both exist, they must be links of one chain. The later one is used, so that deleted keys stay deleted.
     """
     inside, beside = places(folder)
     found = [Secret.read(path) for path in (inside, beside) if path.exists()]
@@ -123,7 +125,7 @@ def find_secret(folder: Path, in_use: Callable[[], bool]) -> Secret:
 
 
 def store_secret(folder: Path, secret: Secret) -> None:
-    """Write the secret to each of the two places that has no secret or an older link."""
+    """Write the secret to both places, unless a place has the same or a later link."""
     for path in places(folder):
         stored = None
         with suppress(FileFormatError):

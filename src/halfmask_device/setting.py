@@ -1,7 +1,7 @@
-"""A privacy setting as text, and the law of its noise on a lattice.
+"""Parse a privacy setting, and find the law of its noise on a lattice.
 
-Everything that reads the text of a setting does so here. `halfmask.mechanisms.setting.PrivacySetting` adds what needs
-numpy, and the mechanisms that devices cannot draw.
+Only this module parses the text of settings. `halfmask.mechanisms.setting.PrivacySetting` adds what needs numpy, and
+the mechanisms that devices cannot draw.
 """
 
 import math
@@ -23,16 +23,16 @@ MOST_UNMASKED = 0.9
 WARN_UNMASKED = 0.5
 """Largest P(k = 0) without a warning."""
 READING, TOTAL, SPLIT = "reading", "total", "split"
-"""What a setting masks: each reading; the device's own total of a period; or the total of everybody."""
+"""What a setting masks: each reading, the device's total of a period, or the total over all devices."""
 
 
 @total_ordering
 class Setting(ABC):
-    """A mechanism with valid parameters: frozen, hashable, ordered by mechanism, then by numbers.
+    """A mechanism with valid parameters. It is immutable and hashable, and is ordered by mechanism, then by numbers.
 
-    It prints as ``mechanism:p1,p2,...``, or ``clip:lo,hi/inner`` with an ``inner`` setting that masks the clipped
-    values. A suffix names its `release`: ``laplace:2.5@total`` masks the total of a period; without one, each reading
-    is masked. It is not a dataclass, so that files hold it as one text (`halfmask.plain`).
+    Its text is ``mechanism:p1,p2,...``, or ``clip:lo,hi/inner`` with an ``inner`` setting that masks the clipped
+    values. A suffix names its `release`: ``laplace:2.5@total`` masks the total of a period. Without a suffix, each
+    reading is masked. It is not a dataclass, so that files contain it as text (`halfmask.plain`).
     """
 
     mechanism: str
@@ -52,14 +52,14 @@ class Setting(ABC):
 
     @abstractmethod
     def _check(self) -> None:
-        """Raise a SettingError if the mechanism is not known or does not take the parameters or the inner setting."""
+        """Raise a SettingError if the mechanism is unknown or does not accept the parameters or the inner setting."""
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{name}: a privacy setting does not change; make another one")
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse ``mechanism:p1,p2,...``, ``none`` or ``clip:lo,hi/inner``, with ``@total`` or ``@split`` or neither."""
+        """Parse ``mechanism:p1,p2,...``, ``none`` or ``clip:lo,hi/inner``, with or without ``@total`` or ``@split``."""
         part = split_setting(text)
         inner = None if part.inner is None else cls.parse(part.inner)
         return cls(part.mechanism, part.parameters, inner, part.release)
@@ -70,7 +70,7 @@ class Setting(ABC):
         return (own if self.inner is None else f"{own}/{self.inner}") + suffix(self.release)
 
     def released(self, release: str) -> Self:
-        """Return the setting with another release, and the same law."""
+        """Return the same setting with another release."""
         return self if release == self.release else type(self)(self.mechanism, self.parameters, self.inner, release)
 
     def __repr__(self) -> str:
@@ -91,7 +91,7 @@ class Setting(ABC):
 
 
 class WrittenSetting(NamedTuple):
-    """The parts of a written setting: mechanism, numbers, text of the inner setting if there is one, and release."""
+    """The parts of a setting's text: mechanism, numbers, text of the inner setting (or None), and release."""
 
     mechanism: str
     parameters: tuple[float, ...]
@@ -100,12 +100,12 @@ class WrittenSetting(NamedTuple):
 
 
 def suffix(release: str) -> str:
-    """Return what ends the text of a setting with this release."""
+    """Return the suffix of a setting's text for this release."""
     return "" if release == READING else f"@{release}"
 
 
 def split_release(text: str) -> tuple[str, str]:
-    """Return a written setting or grid without its suffix, and its release."""
+    """Split the text of a setting or grid into the text without its suffix, and the release."""
     law, at, release = text.strip().partition("@")
     if at and release not in (TOTAL, SPLIT):
         raise SettingError(
@@ -115,7 +115,7 @@ def split_release(text: str) -> tuple[str, str]:
 
 
 def split_setting(text: str) -> WrittenSetting:
-    """Return the parts of a written setting."""
+    """Split a setting's text into its parts."""
     law, release = split_release(text)
     outer, slash, inner = law.partition("/")
     if "/" in inner:
@@ -128,11 +128,11 @@ def split_setting(text: str) -> WrittenSetting:
 
 
 class DeviceSetting(Setting):
-    """A setting that a device can draw. Its parameters are exact decimals, not floats: 0.1 is one tenth."""
+    """A setting that a device can draw. Its parameters are exact decimals: 0.1 is one tenth."""
 
     @classmethod
     def parse(cls, text: str) -> "DeviceSetting":
-        """Parse ``mechanism:p1,p2,...``, with ``@total`` or ``@split`` or neither."""
+        """Parse ``mechanism:p1,p2,...``, with or without ``@total`` or ``@split``."""
         return _parsed(text)
 
     def _check(self) -> None:
@@ -145,17 +145,17 @@ class DeviceSetting(Setting):
 
     @property
     def known(self) -> DeviceMechanism:
-        """Return the device's definition of the mechanism."""
+        """The device's definition of the mechanism."""
         return MECHANISMS[self.mechanism]
 
     @cached_property
     def text(self) -> str:
-        """Return the setting as it is written."""
+        """The setting's text."""
         return str(self)
 
     @cached_property
     def exact(self) -> tuple[Fraction, ...]:
-        """Return the parameters, as the decimals that print as these floats."""
+        """The parameters as exact fractions of their shortest decimals."""
         return tuple(Fraction(number_text(each)) for each in self.parameters)
 
 
@@ -168,10 +168,10 @@ def _parsed(text: str) -> DeviceSetting:
 
 @lru_cache(maxsize=64)
 def law(setting: DeviceSetting, step: Fraction) -> Law:
-    """Return the exact law of a setting's noise in steps of the lattice.
+    """Return the exact law of a setting's noise, in steps of the lattice.
 
-    Raise a SettingError if P(k = 0), the probability of an unchanged reading, is above `MOST_UNMASKED`; only ``none``
-    may exceed it. Raise one also if the noise reaches beyond 64-bit integers, which consumers could not add up.
+    Raise a SettingError if more than `MOST_UNMASKED` of all readings would stay unchanged (except for ``none``), or if
+    the noise exceeds 64-bit integers.
     """
     reach = setting.known.reach(setting.exact) / step
     if reach >= FURTHEST:
@@ -192,17 +192,17 @@ def law(setting: DeviceSetting, step: Fraction) -> Law:
 
 
 def _share(chance: float) -> str:
-    """Return a probability in percent; never "100 %" if it is below 1."""
+    """Format a probability in percent, but never as "100 %" if it is below 1."""
     return "over 99.9 %" if 0.999 < chance < 1 else f"{100 * chance:.3g} %"
 
 
 def law_of(setting: str, step: str | Fraction) -> Law:
-    """Return the law of a setting and a step given as texts: ``law_of("laplace:0.5", "0.001")``."""
+    """Return the law of a setting and a step, both as text: ``law_of("laplace:0.5", "0.001")``."""
     return law(DeviceSetting.parse(setting), Fraction(step))
 
 
 def unmasked_warning(setting: str, step: str | Fraction) -> str | None:
-    """Return a warning if more than half of all readings stay unchanged, else None."""
+    """Return a warning if more than half of all readings stay unchanged; else None."""
     chance = law_of(setting, step).unmasked
     if not DeviceSetting.parse(setting).parameters or chance <= WARN_UNMASKED:
         return None

@@ -1,8 +1,8 @@
-"""Who answers for an offer, until when, and the hash of what was signed.
+"""The signature of an offer: its signer, its last day, and the hash of what was signed.
 
-A campaign that is made from a signed offer carries it as its menu. So a device can compute the hash itself: a menu that
-was changed after it was signed is refused. The name is not proved by cryptography; the hash is that of the statement
-which the person who signs has published.
+The menu of a campaign made from a signed offer is the offer itself. So a device can compute the hash, and refuses a
+menu
+that was changed after signing. The name is not proved by cryptography: the signer publishes a statement with the hash.
 """
 
 from collections.abc import Mapping
@@ -18,14 +18,19 @@ LONGEST = 200
 
 @dataclass(frozen=True)
 class SignedOffer:
-    """``by`` whom an offer is signed, ``until`` which day (2027-12-31, that day included), and the ``hash`` of it."""
+    """A signature.
+
+    ``by``     who signed
+    ``until``  the last day on which the offer is valid, like 2027-12-31
+    ``hash``   the hash of the offer
+    """
 
     by: str
     until: str
     hash: str
 
     def words(self, today: date) -> str:
-        """Return the signature in words."""
+        """Describe the signature."""
         over = " (over)" if date.fromisoformat(self.until) < today else ""
         return f"the offer is signed by {self.by} until {self.until}{over}; its hash is {self.hash}"
 
@@ -36,7 +41,7 @@ def offer_hash(offer: Mapping[str, Any]) -> str:
 
 
 def signature_of(offer: Mapping[str, Any]) -> SignedOffer | None:
-    """Return the signature of an offer; None without one. Raise a ValueError if it is malformed or of another offer."""
+    """Return the signature of an offer; None without one. Raise a ValueError if it is malformed or does not match."""
     plain = offer.get(SIGNED)
     if plain is None:
         return None

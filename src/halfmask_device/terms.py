@@ -1,4 +1,4 @@
-"""The terms on which a device shares: setting, lattice, columns and menu, stored and sealed in its ``terms.json``."""
+"""The terms under which a device shares: setting, lattice, columns and menu. They are sealed in its ``terms.json``."""
 
 import json
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ VERSION = 2
 STEP = "0.001"
 MENU = Path("menu.json")
 WIDEST = 10**6
-"""Both ends of the range, as +-WIDEST, if none is published. Guarantees for so wide a range are weak."""
+"""The default range is +-WIDEST. Guarantees for such a wide range are weak."""
 MENU_FORMAT = "halfmask menu"
 MENU_VERSION = 1
 COLUMNS = {"time": "time", "value": "value"}
@@ -29,7 +29,7 @@ COLUMNS = {"time": "time", "value": "value"}
 
 @dataclass(frozen=True)
 class TotalTerms:
-    """What a total is of: the readings of a period, in a time zone, and how many a device has in one."""
+    """The period of a total, its time zone, and the number of readings that a device has in a period."""
 
     period: str
     time_zone: str
@@ -50,13 +50,13 @@ class TotalTerms:
 
 @dataclass(frozen=True)
 class Terms:
-    """The terms of one device, valid by construction: the noise of the setting can be drawn on the lattice.
+    """The terms of one device. They are checked on creation: the setting's noise can be drawn on the lattice.
 
     ``setting``  a setting, or an id of the menu
     ``menu``     maps ids to settings
     ``columns``  names of the columns for time, value and, if the device has several, sensor
     ``past``     earlier settings; readings reported with them keep their reports
-    ``totals``   what a total is of, if the setting masks totals
+    ``totals``   period and time zone, if the setting masks totals
     """
 
     setting: str
@@ -71,18 +71,18 @@ class Terms:
 
     @property
     def published(self) -> bool:
-        """Return whether the range was chosen: both ends lie within half of the default, +-`WIDEST`."""
+        """Whether the range was chosen: both ends are within half of the default, +-`WIDEST`."""
         return max(abs(float(self.lattice.low)), abs(float(self.lattice.high))) < WIDEST / 2
 
     @property
     def setting_text(self) -> str:
-        """Return the setting itself, also if ``setting`` is an id of the menu."""
+        """The text of the setting, even if ``setting`` is an id of the menu."""
         return self.menu.get(self.setting, self.setting)
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The terms that a caller asks for; a field that is None keeps what is stored."""
+    """The terms that a caller requests. A field that is None keeps the stored value."""
 
     setting: str | None = None
     menu: Path | None = None
@@ -95,7 +95,7 @@ class Asked:
     readings_expected: int | None = None
 
     def totals(self, setting: str, stored: TotalTerms | None) -> TotalTerms | None:
-        """Return what a total is of, if the setting masks totals: as asked, as stored, or a day in UTC."""
+        """Return the period of totals if the setting masks totals: as requested, as stored, or a day in UTC."""
         release = DeviceSetting.parse(setting).release
         asked = (self.period, self.time_zone, self.readings_expected)
         if release == SPLIT:
@@ -120,10 +120,10 @@ class Asked:
 
 
 def agree(folder: Path, asked: Asked, *, change: bool = False) -> Terms:
-    """Return the terms of a device: the stored ones, or on first use those asked for, which are then stored.
+    """Return the terms of a device. On first use, the requested terms are stored.
 
-    Raise an OptionError if the terms asked for differ from the stored ones. ``change`` allows another setting, menu or
-    columns from now on. The lattice can never change, because the remembered reports belong to it.
+    Raise an OptionError if the requested terms differ from the stored ones. ``change`` allows a different setting, menu
+    or columns. The lattice can never change, because stored reports belong to it.
     """
     first = None if (folder / FILE).exists() else _first(folder, asked)  # raises before anything is written
     state = State(folder)
@@ -160,7 +160,7 @@ def _changed(state: State, stored: Terms, new: Terms) -> Terms:
 
 
 def _first(folder: Path, asked: Asked) -> Terms:
-    """Return the terms of first use: the setting is required; step, range and columns have defaults."""
+    """Return the terms for first use. The setting is required; step, range and columns have defaults."""
     if asked.setting is None:
         raise OptionError(
             f"{folder} has no terms yet: name `setting`, like laplace:0.5, or C together with `menu`", kind="setting"
@@ -178,7 +178,7 @@ def _first(folder: Path, asked: Asked) -> Terms:
 
 
 def widest(step: str) -> str:
-    """Return the largest multiple of the step within `WIDEST`; `Lattice` raises the error for an invalid step."""
+    """Return the largest multiple of the step within `WIDEST`. For an invalid step, `Lattice` raises the error."""
     try:
         return str(Decimal(step) * max(WIDEST // Decimal(step), Decimal(1)))
     except ArithmeticError:
@@ -191,15 +191,14 @@ def _menu_at_hand(setting: str) -> dict[str, str]:
 
 
 def _is_id(text: str) -> bool:
-    """Return whether a text is an id of a menu, and not a setting that is written out."""
+    """Return whether a text is an id of a menu, rather than a setting."""
     return ":" not in text and text.partition("@")[0] != "none"
 
 
 def hold_to(state: State, terms: Terms, *, change: bool = False) -> Terms:
-    """Store the terms if none are stored, and return the stored ones. Their lattice and the new one must be equal.
+    """Store the terms if there are none, and return the stored ones. Raise an error if the lattices differ.
 
-    A setting other than the stored one needs ``change``, because readers of the reports rely on the stored setting. The
-    producer may rely on its noise too.
+    ``change``  allow a setting other than the stored one, on which users of the reports and the producer may rely
     """
     path = state.folder / FILE
     stored = read_terms(state)
@@ -242,7 +241,7 @@ def _shown(terms: Terms) -> str:
 
 
 def _chosen(setting: str, menu: Mapping[str, str]) -> str:
-    """Return the id if it is on the menu, else the setting in its canonical text."""
+    """Return an id of the menu unchanged, and any other setting in canonical form."""
     if setting in menu:
         return setting
     if _is_id(setting):
@@ -255,7 +254,7 @@ def _chosen(setting: str, menu: Mapping[str, str]) -> str:
 
 
 def read_menu_settings(path: Path) -> dict[str, str]:
-    """Return the settings of a ``menu.json`` by id; a device needs nothing else from it."""
+    """Read the settings of a ``menu.json`` by id."""
     try:
         plain = json.loads(path.read_bytes())
         _check_menu(plain, path)
@@ -272,7 +271,7 @@ def read_menu_settings(path: Path) -> dict[str, str]:
 
 
 def _check_menu(plain: Any, path: Path) -> None:
-    """Raise a FileFormatError if the menu states another format or version; a handwritten menu may state none."""
+    """Raise a FileFormatError if the menu states another format or version. A handwritten menu may state neither."""
     if not isinstance(plain, dict) or plain.get("format", MENU_FORMAT) != MENU_FORMAT:
         raise FileFormatError(f"{path} is not a menu: make one with 'halfmask optimize'", kind="menu")
     version = plain.get("version", MENU_VERSION)
@@ -283,7 +282,7 @@ def _check_menu(plain: Any, path: Path) -> None:
 
 
 def read_terms(state: State) -> Terms | None:
-    """Return the stored terms, or None if there are none. Raise a FileFormatError if this device did not write them."""
+    """Return the stored terms; None if there are none. Raise a FileFormatError if this device did not write them."""
     path = state.folder / FILE
     plain = state.read_sealed(path)
     if plain is None:

@@ -1,7 +1,7 @@
-"""Mechanisms of the device, one file each; every file of this folder is loaded and must define `MECHANISM`.
+"""Mechanisms of the device, one file each. Every file of this folder is loaded and must define `MECHANISM`.
 
-`laplace` and `gaussian` are drawn in their discrete forms; most others as round(psi/step). A discrete law is not the
-rounded continuous one, so its guarantee differs: it is the one that follows from `Law.mass`.
+`laplace` and `gaussian` are drawn in their discrete forms, most others as round(psi/step). A discrete form differs from
+the rounded continuous one, and so does its guarantee: it follows from `Law.mass`.
 """
 
 from importlib import import_module

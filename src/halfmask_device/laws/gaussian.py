@@ -13,8 +13,8 @@ from halfmask_device.random_bits import Bits
 class DiscreteGaussian(Inverted):
     """P(k) = exp(-k^2 / (2 scale^2)) / Z, with Z the sum over all k.
 
-    At scales above `WIDE` steps, probabilities and tails are those of the continuous law, with tails starting half a
-    step before n. They are right to 1e-6.
+    At scales above `WIDE` steps, probabilities and tails are those of the continuous distribution, and tails start half
+    a step before n. They are accurate to 1e-6.
     """
 
     def __init__(self, scale: Fraction) -> None:
@@ -88,7 +88,7 @@ class DiscreteGaussian(Inverted):
         return math.exp(-0.5 * (k / float(self.scale)) ** 2) * (1.0 - self._tails[1])
 
     def _moment(self, power: int) -> float:
-        """Return scale^2 or 3 scale^4, right to exp(-2 pi^2 scale^2) (Poisson's summation); up to scale 8 the sum."""
+        """Return E k^power: up to scale 8 a sum, above it scale^2 or 3 scale^4, accurate to exp(-2 pi^2 scale^2)."""
         s = float(self.scale)
         if s > 8:
             return s * s if power == 2 else 3 * s**4

@@ -13,9 +13,9 @@ from halfmask_device.random_bits import Bits
 class DiscreteLaplace(Inverted):
     """P(k) = tanh(x/2) exp(-|k| x), with x = 1/scale.
 
-    For readings d steps apart, probabilities differ by a factor of at most exp(d x), and by exactly that in the tails.
-    So epsilon is exactly sensitivity/b. Rounding the continuous law would give the same epsilon and nearly the same
-    law: P(0) would be 1 - exp(-x/2) instead of tanh(x/2), a total variation below x^2/8.
+    For readings d steps apart, probabilities differ by a factor of at most exp(d x), which is reached in the tails. So
+    epsilon is exactly sensitivity/b. Rounded continuous Laplace noise would have the same epsilon and nearly the same
+    distribution: P(0) = 1 - exp(-x/2) instead of tanh(x/2), a total variation below x^2/8.
     """
 
     def __init__(self, scale: Fraction) -> None:

@@ -10,11 +10,12 @@ from halfmask_device.random_bits import Bits
 
 
 class RoundedLogistic(Rounded, Inverted):
-    """round(X) with P(|X| < y) = tanh(y/(2 scale)): by inversion up to a scale of `WIDE` steps, by rejection above.
+    """round(X) with P(|X| < y) = tanh(y/(2 scale)): drawn by inversion up to a scale of `WIDE` steps, by rejection
+    above.
 
     P(k) is proportional to exp(-|k|/scale) / ((1 + exp(-x)) (1 + exp(-y))), with x = (|k| - 1/2)/scale and
-    y = (|k| + 1/2)/scale. So rejection draws a discrete Laplace k and accepts it if two coins, with probabilities
-    1/(1 + exp(-x)) and 1/(1 + exp(-y)), both succeed.
+    y = (|k| + 1/2)/scale. So rejection draws a discrete Laplace k, and accepts it if two coins with the probabilities
+    1/(1 + exp(-x)) and 1/(1 + exp(-y)) both succeed.
     """
 
     def __init__(self, scale: Fraction) -> None:
@@ -60,8 +61,8 @@ class RoundedLogistic(Rounded, Inverted):
 def _sigmoid(source: Bits, x: Fraction) -> bool:
     """Return True with probability 1/(1 + exp(-x)).
 
-    For x >= 0, a fair coin returns True; otherwise False is returned with probability exp(-x), or the draw is repeated.
-    For x < 0, the same with True and False exchanged.
+    For x >= 0, a fair coin decides for True. Otherwise False is returned with probability exp(-x), or the draw is
+    repeated. For x < 0, True and False are exchanged.
     """
     while True:
         if source.bits(1):
@@ -74,11 +75,12 @@ STEEPEST, WIDEST, FINE = 64.0, 50.0, 8
 
 
 def _divergence(p: tuple[Fraction, ...], change: Fraction, _: Fraction, order: float) -> float:
-    """Return log(integral of f(x)^a f(x - d)^(1-a)) / (a - 1) for the continuous law, which bounds the rounded one.
+    """Return log(integral of f(x)^a f(x - d)^(1-a)) / (a - 1) for the continuous density f, a bound for the rounded
+    noise.
 
     It uses the trapezoid rule with a spacing of an eighth of a scale. The integrand is analytic within i pi of the real
     line, so the relative error is below 1e-15 up to order `STEEPEST`. For higher orders, and for changes of more than
-    `WIDEST` scales, it returns infinity: the bound from the pure epsilon is nearly as good there.
+    `WIDEST` scales, it returns infinity: the bound from pure epsilon is nearly as good there.
     """
     d = float(change / p[0])
     if order > STEEPEST or d > WIDEST:

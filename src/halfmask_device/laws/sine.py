@@ -37,7 +37,7 @@ class RoundedSine(Rounded, Inverted):
     def _sizes(self, u: int, bits: int) -> tuple[int, int]:
         """Return the least and the largest |k| that U in [u, u + 1) / 2^bits may give.
 
-        On this interval the sine rises by less than 2 units of 2^-bits.
+        On this interval the sine grows by less than 2 units of 2^-bits.
         """
         width = bits + GUARD
         sine = quarter_sine(u, bits)
@@ -62,7 +62,7 @@ class RoundedSine(Rounded, Inverted):
 
     @staticmethod
     def _edge(guess: int, bits: int, reached: Callable[[int], bool]) -> int:
-        """Return the least u of 0 .. 2^bits for which ``reached(u)`` holds; it must hold for all larger u too."""
+        """Return the least u of 0 .. 2^bits for which ``reached(u)`` is True. It must be True for all larger u too."""
         stride, one = 1 << (bits - 52), 1 << bits
         low, high = guess - stride, guess + stride
         while low > 0 and reached(low):
@@ -76,9 +76,9 @@ class RoundedSine(Rounded, Inverted):
         return high
 
     def _tabulate(self) -> list[int]:
-        """Return the table. Entries are guessed in floats; if `_sizes` does not confirm one, it is found by bisection.
+        """Return the table. Entries are computed in floats, and found by bisection if `_sizes` does not confirm them.
 
-        That happens near 1, since arcsin is steep there.
+        That happens near 1, where arcsin is steep.
         """
         found: list[int] = []
         for n in range(1, floor(self.most + 0.5) + 1):
@@ -111,7 +111,7 @@ class RoundedSine(Rounded, Inverted):
         return self.most
 
     def _moment(self, power: int) -> float:
-        """Return the moment of k; for noise that reaches further than `PANELS` steps, that of P(x) before rounding.
+        """Return the moment of k; for noise beyond `PANELS` steps, that of P(x) before rounding.
 
         P(x) is a trigonometric polynomial, so its mean over 256 equally spaced angles is exact.
         """

@@ -69,7 +69,7 @@ def _restrict(parameters: tuple[float, ...]) -> None:
 
 
 def _stairs(parameters: Parameters, change: Fraction) -> float:
-    """Return epsilon times ceil(change/delta). Rounding is post-processing, so it costs nothing."""
+    """Return epsilon times ceil(change/delta). Rounding is post-processing, so it does not change epsilon."""
     epsilon, delta, _ = parameters
     return float(epsilon * math.ceil(change / delta)) if delta else math.inf
 

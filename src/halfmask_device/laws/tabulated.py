@@ -1,4 +1,4 @@
-"""Noise of a tabulated law rounded to the lattice, drawn exactly."""
+"""Noise of a tabulated distribution, rounded to the lattice and drawn exactly."""
 
 from bisect import bisect_right
 from fractions import Fraction
@@ -11,9 +11,9 @@ from halfmask_device.random_bits import Bits
 
 
 class RoundedTable(Rounded):
-    """round(X): |X| falls into each piece of the table with its stated mass, uniform within it; the sign is a coin.
+    """round(X): |X| falls into each piece of the table with its probability, uniform within it. The sign is random.
 
-    The ends of the pieces and the rounding borders of the lattice are whole numbers of cells; |X| is drawn as a cell.
+    |X| is drawn as a cell. The ends of the pieces and the rounding borders of the lattice are multiples of a cell.
     """
 
     def __init__(self, y: tuple[Fraction, ...], c: tuple[Fraction, ...]) -> None:

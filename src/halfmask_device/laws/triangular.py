@@ -7,7 +7,7 @@ from halfmask_device.law import DeviceMechanism, Inverted, Rounded
 
 
 class RoundedTriangular(Rounded, Inverted):
-    """round(X) with P(|X| < y) = 1 - (1 - y/a)^2: by inversion, with a table if a is at most `WIDE` steps."""
+    """round(X) with P(|X| < y) = 1 - (1 - y/a)^2, drawn by inversion, with a table if a is at most `WIDE` steps."""
 
     def __init__(self, a: Fraction) -> None:
         self.scale = self.a = a
