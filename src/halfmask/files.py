@@ -23,9 +23,8 @@ def whole_file(path: str | Path, mode: int = 0o666) -> Iterator[Path]:
     """Yield a temporary path in the folder of ``path``. On success it is renamed to ``path``; on failure it is deleted.
 
     The old file stays intact until the new one is complete and on disk, even after an exception, Ctrl-C or a full disk.
-    An
-    ``OSError`` becomes a ``RunError`` that names the file. The new file has the permissions ``mode``, reduced by the
-    umask.
+    The new file has the permissions ``mode``, reduced by the umask. An ``OSError`` becomes a ``RunError`` that names
+    the file.
     """
     target = Path(path)
     if target.is_dir():

@@ -1,7 +1,6 @@
 """The signature of an offer: its signer, its last day, and the hash of what was signed.
 
-The menu of a campaign made from a signed offer is the offer itself. So a device can compute the hash, and refuses a
-menu
+The menu of a campaign made from a signed offer is the offer itself. So a device can compute the hash. It refuses a menu
 that was changed after signing. The name is not proved by cryptography: the signer publishes a statement with the hash.
 """
 

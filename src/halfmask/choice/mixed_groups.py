@@ -269,8 +269,8 @@ def _put_guesses(
 
 
 def _cells(setting: PrivacySetting, z: Denominators, grid: LogGrid) -> FloatArray:
-    """Return the expected number of local errors in each cell: the cross-correlation of the distributions of noise and
-    z.
+    """Return the expected number of local errors in each cell, by cross-correlation of the distributions of noise and
+    divisors.
     """
     cdf = setting.law.cdf(np.array(setting.parameters)[None], grid.y)[0]
     nodes = grid.share.shape[1]
@@ -357,8 +357,7 @@ def noise_sums(setting: PrivacySetting, sums: FloatArray, rng: np.random.Generat
     ``sums``  (T, 5) number of readings and their power sums in each period
 
     The draw is exact if the mechanism can draw sums. Otherwise it is normal, except in periods with few readings
-    (`sums_of_few`). For relative noise, the sum of s psi has the right variance and, if sums are exact, the right
-    kurtosis.
+    (`sums_of_few`). For relative noise, the variance of the sum is right; so is the kurtosis if sums are exact.
     """
     law, parameters = setting.law, np.array(setting.parameters)
     n, squares, fourth = sums[:, 0], sums[:, 2], sums[:, 4]

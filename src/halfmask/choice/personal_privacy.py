@@ -9,9 +9,10 @@ log |s|:
 
     theta ~ Normal(m, v),   1/v = p/W + 1/B,   m = v (own level p/W + population's level/B)
 
-p  periods of own readings
-W  variance of log |s| within producers B  variance of log |s| between producers
-k  the ratio W/B, the prior's ``strength``
+``p``  periods of own readings
+``W``  variance of log |s| within producers
+``B``  variance of log |s| between producers
+``k``  the ratio W/B, the prior's ``strength``
 
 W + B is the population's variance. Readings of one period are similar, so a period counts as one reading. If they are
 not, the interval is wider than necessary. Around its level, the distribution of a producer's readings is drawn from

@@ -46,7 +46,7 @@ class WishedLevels(Shown):
         return f"<WishedLevels: {level.entry.id} {level.entry.setting}{'' if level.meets else ', closest'}>"
 
     def to_arrow(self) -> "pa.Table":
-        """Return a table with one row per level: its promise and its reward."""
+        """Return a table with one row per level: its guarantee and its reward."""
         import pyarrow as pa
 
         rows = [

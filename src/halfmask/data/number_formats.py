@@ -1,9 +1,10 @@
 """Find how a text column writes numbers: with a decimal point or comma, and with which thousands separator.
 
 Some texts prove it (``0,5``, ``1.234,5``, ``1,234,567``). Others are ambiguous (``1,234`` is 1.234 or 1234). One proof
-in the column is enough. Without one, the error shows both interpretations. Numbers may have a unit or a currency sign
-(``1.2 kWh``, ``$3.50``, ``80 %``). Negative numbers may be written as
-``0.5-`` or ``(0.5)``.
+in the column is enough. Without one, the error shows both interpretations.
+
+Numbers may have a unit or a currency sign: ``1.2 kWh``, ``$3.50``, ``80 %``. Negative numbers may end in a minus sign
+(``0.5-``) or be in brackets.
 """
 
 import re

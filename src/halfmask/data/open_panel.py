@@ -174,10 +174,9 @@ def _note_left_out(table: Interpretation, names: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class Opening(ReadOptions):
-    """The options with which a profile's readings were opened.
+    """The options with which a profile's readings were opened, and the policies for unusable readings.
 
-    ``source``     the name of the source, without its folders, which are private
-    The other new fields are the policies for unusable readings.
+    ``source``  the name of the source without its folders, which are private
     """
 
     source: str | None = None

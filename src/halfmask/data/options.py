@@ -13,7 +13,7 @@ class ReadOptions:
     ``user``, ``time``, ``value``  names of columns; ``user`` may be ``@file`` or ``@folder`` if the name holds the id
     ``date``             the column of dates, if ``time`` holds only the time of day
     ``format``           ``auto`` or one of `formats.names`
-    ``table``, ``sheet`` the part of a database or workbook to read
+    ``table``, ``sheet``  the part of a database or workbook to read
     ``sql``              a query; in it, ``readings`` is the source, unless the source is a database
     ``wide``             whether the table has one column per sensor and one for the time
     ``tz``               the zone of the wall clock to which times with a zone are converted

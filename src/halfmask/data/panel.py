@@ -113,6 +113,6 @@ class Panel:
             return self.engine.collect(frame)
 
     def batches(self) -> Generator[pa.RecordBatch]:
-        """Stream the three columns."""
+        """Stream user, time and value of all rows."""
         with self.guard():
             yield from self.engine.batches(self.frame)

@@ -153,7 +153,7 @@ def own_clock(raw: SourceTable, name: str, text: str, sample: Sequence[str]) -> 
     ``text``    the SQL expression of the texts
     ``sample``  the first texts
 
-    The whole column is read. Raise an error if no zone has all of its offsets.
+    The whole column is read. Raise an error if no zone has each of the column's offsets.
     """
     offsets = {_offset(each) for each in sample}
     first = min(offsets)

@@ -40,9 +40,8 @@ class LastingPromises:
 def lasting_data(offer: Menu | None, day: int) -> LastingPromises | None:
     """Return the guarantees for one reading up to a year of days with ``day`` readings each.
 
-    Every report is assumed to have new noise. The result is None without an offer, without a masked level, or if the
-    offer
-    does not state what its epsilons cover.
+    Every report is assumed to have new noise. The result is None without an offer, without a masked level, or if it is
+    not stated what the epsilons cover.
     """
     if offer is None or offer.question is None or len(offer.settings) < 2:
         return None

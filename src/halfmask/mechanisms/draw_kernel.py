@@ -110,7 +110,7 @@ def sine(values: FloatArray, state: Words, terms: FloatArray, out: FloatArray) -
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
 def scaled(values: FloatArray, unit: FloatArray, scale: float, relative: bool, out: FloatArray) -> None:
-    """Write masked values to ``out``. The noise is ``scale * unit``."""
+    """Write masked values to ``out``: value + scale * unit or, if ``relative``, value * (1 + scale * unit)."""
     for i in range(values.size):
         noise = scale * unit[i]
         out[i] = values[i] * (1 + noise) if relative else values[i] + noise

@@ -46,8 +46,8 @@ class SampledNoise(Noise):
 
 @lru_cache(maxsize=8)
 def sorted_sizes(mechanism: Mechanism, parameters: tuple[float, ...]) -> FloatArray:
-    """Return the sorted sizes |psi| of the draws that estimate a distribution. The last 8 results are cached, 8 MB
-    each.
+    """Return the sorted sizes |psi| of the draws that estimate a distribution. The last 8 results (8 MB each) are
+    cached.
     """
     rng = stream(SEED, "mechanisms.estimated", zlib.crc32(mechanism.name.encode()))
     draws = np.asarray(mechanism.sample(np.array(parameters), DRAWS, rng), dtype=np.float64)

@@ -59,10 +59,9 @@ class LossCells:
         return np.clip(np.where((high > low) & (low > -np.inf), share, 1.0), 0.0, 1.0)
 
     def delta(self, epsilon: float) -> float:
-        """Return an upper bound on delta: the sum of p_i (x (1 - e^(epsilon - high))+ + (1 - x) (1 - e^(epsilon -
-        low))+).
+        """Return an upper bound on delta: sum p_i (x (1 - e^(epsilon - high))+ + (1 - x) (1 - e^(epsilon - low))+).
 
-        x is `share_high`. At infinite epsilon, return ``certain``.
+        x is `share_high`, and (z)+ is max(z, 0). At infinite epsilon, return ``certain``.
         """
         if epsilon == math.inf:
             return self.certain

@@ -60,9 +60,8 @@ def least_ratios(worth: FloatArray, most: FloatArray) -> FloatArray:
 def arbitrage(rewards: FloatArray, worth: FloatArray, most: FloatArray) -> list[Arbitrage]:
     """Return every setting that others replace for less, each with its cheapest replacement.
 
-    Settings replace another if their ``most`` add up to its ``worth`` (see `least_ratios`). If ``most`` equals
-    ``worth``,
-    only averages are considered.
+    Settings replace another if their ``most`` add up to its ``worth`` (see `least_ratios`). With ``most`` equal to
+    ``worth``, only averages are considered.
     """
     found = []
     for k, (price, need) in enumerate(zip(rewards, worth, strict=True)):

@@ -11,9 +11,9 @@ LEVELS = 4
 def designed(settings: int, groups: int, low: int, high: int, rng: np.random.Generator) -> FloatArray:
     """Return random integer rewards from ``low`` to ``high`` for each group of producers: (groups, settings).
 
-    For each setting, equally spaced levels occur equally often, in random order (a Latin hypercube). Rewards are
-    therefore
-    almost uncorrelated with privacy and with each other.
+    For each setting, equally spaced levels occur equally often, in random order (a Latin hypercube). So rewards are
+    almost
+    uncorrelated with privacy and with each other.
     """
     if not 0 <= low < high:
         raise OptionError(f"rewards from {low} to {high} do not vary: give a range from 0 or more up", kind="range")

@@ -99,7 +99,7 @@ class Gaussian(ScaledNoise):
         return np.asarray(np.exp(-((k / s) ** 2) / 2) / _sum_of_weights(s)[0])
 
     def lattice_tail(self, parameters: Parameters, step: float, k: FloatArray | IntArray) -> FloatArray:
-        """Return P(K >= k), as a sum; if sigma is above 50 steps, as the integral from k - 1/2.
+        """Return P(K >= k), with K as in `pmf`: a sum, or above 50 steps per sigma the integral from k - 1/2.
 
         The integral's relative error is at most 1e-4, in the far tail.
         """

@@ -60,9 +60,10 @@ class Laplace(ScaledNoise):
             return np.asarray(np.exp(-np.divide(y, parameters[0])) / 2) if parameters[0] else np.zeros(np.shape(y))
 
     def loss_cells(self, parameters: Parameters, change: float) -> LossCells:
-        """Return cells of the loss |x - d| - |x|, in units of b: d for x <= 0, -d for x >= d, linear between.
+        """Return cells of the loss |x - d| - |x| of noise x, for readings d apart, in units of b.
 
-        P(x <= 0) = 1/2 and P(x > y) = e^-y/2. The mean loss of a cell between 0 and d is the middle of its ends.
+        The loss is d for x <= 0, -d for x >= d, and linear between. P(x <= 0) = 1/2 and P(x > y) = e^-y/2. The mean
+        loss of a cell between 0 and d is the middle of its ends.
         """
         apart = min(change / parameters[0], FURTHEST)
         edges = np.linspace(0, min(apart, LONGEST), CELLS)
