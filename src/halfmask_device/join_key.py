@@ -43,7 +43,7 @@ def forget_key(folder: Path) -> None:
 
 
 def _key(folder: Path, asked: object) -> str:
-    """Return the stored key of an unanswered join that asked the same; else store and return a new key."""
+    """Return the stored key if the same join was begun and not answered; else store and return a new key."""
     own_folder(folder)
     path = folder / NAME
     with suppress(OSError, ValueError, KeyError, TypeError):

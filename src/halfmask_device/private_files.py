@@ -91,7 +91,7 @@ def _written_beside(path: Path, content: bytes) -> Path:
 
 
 def _sync(folder: Path) -> None:
-    """Write the folder's directory entries to disk."""
+    """Make sure that the folder's entries are on disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -287,7 +287,7 @@ def _cells(setting: PrivacySetting, z: Denominators, grid: LogGrid) -> FloatArra
 
 
 def _cells_of_few(setting: PrivacySetting, z: Denominators, grid: LogGrid) -> FloatArray:
-    """Return `_cells`, computed from the noise's distribution at each of few values of z.
+    """Return `_cells`, computed from the noise's distribution at each of few values of the divisor z.
 
     An error on an edge between bins belongs to the upper bin.
     """

@@ -198,7 +198,7 @@ def least_error(panel: AskedPanel, population: Producers, found: Point) -> float
 
 
 def _span(panel: AskedPanel) -> tuple[float, float]:
-    """Return the logarithms of the smallest and largest value c of a participant that is searched."""
+    """Return the logarithms of the smallest and largest value of one more participant that is searched."""
     varied = panel.variance[panel.variance > 0]
     return (float(np.log(varied.min() / 100)), float(np.log(varied.max() * 1000))) if len(varied) else (-1.0, 1.0)
 
@@ -216,7 +216,11 @@ def _apart(
 
 
 def _lowest(panel: AskedPanel, slopes: FloatArray, heights: FloatArray) -> float:
-    """Return the least error on or above all lines V = c P - h(c), for P up to 1."""
+    """Return the least error on or above all lines V = c P - h(c), for P up to 1 (part 3 of the module's docstring).
+
+    ``slopes``   c of each line
+    ``heights``  h(c) of each line
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         crossing = (heights[:, None] - heights) / (slopes[:, None] - slopes)
     taking = np.append(crossing[np.isfinite(crossing) & (crossing > 0) & (crossing < 1)], 1.0)

@@ -109,9 +109,12 @@ class ChoiceModel:
     def price_of_privacy(self) -> tuple[float, float, float]:
         """Return the price of a unit of privacy, worth / money, and both ends of its 95 % interval (Fieller's theorem).
 
-        The interval contains every price p for which worth - p money is within 1.96 of its standard errors of 0: (worth
-        - p money)^2 <= 1.96^2 (V_ww - 2 p V_wm + p^2 V_mm), with variances and covariance V of worth and money. If
-        money may be 0, the interval is (-inf, inf). Without a covariance it is (nan, nan).
+        The interval contains every price p for which worth - p money is within 1.96 of its standard errors of 0:
+
+            (worth - p money)^2 <= 1.96^2 (V_ww - 2 p V_wm + p^2 V_mm)
+
+        V are the variances and the covariance of worth and money. If money may be 0, the interval is (-inf, inf).
+        Without a covariance it is (nan, nan).
         """
         price = self.worth / self.money
         if self.covariance is None:

@@ -14,8 +14,11 @@ from halfmask_device.random_bits import Bits
 class RoundedStaircase(Rounded):
     """round(X) with |X| = delta (G + V) and P(G >= k) = exp(-k epsilon).
 
-    V is uniform on [0, gamma) with probability p, else uniform on [gamma, 1). p = gamma / (gamma + exp(-epsilon)
-    (1 - gamma)) is irrational, so it is only compared with bounds. V is drawn as a whole number of cells; gamma and the
+    V is uniform on [0, gamma) with probability p, else uniform on [gamma, 1), where
+
+        p = gamma / (gamma + exp(-epsilon) (1 - gamma))
+
+    p is irrational, so it is only compared with bounds. V is drawn as an integer number of cells. gamma and the
     rounding borders of the lattice are multiples of a cell.
     """
 
