@@ -1,7 +1,7 @@
 """Requests about campaigns: consumers offer, list, pay, read and close; nodes send their cells."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -139,7 +139,11 @@ def list_periods(call: Call) -> Plain:
     if question is not None:
         cells = closed_of(call.tx, campaign, spans)
         entries = [question.answer(campaign, entry, cells.get(entry["period"])) for entry in entries]
-    return {"periods": entries} | after
+    return {"periods": _dated(spans, entries)} | after
+
+
+def _dated(spans: Sequence[Span], entries: Sequence[Plain]) -> list[Plain]:
+    return [entry | {"begins": instant_text(span.begins)} for span, entry in zip(spans, entries, strict=True)]
 
 
 def _page(spans: list[Span], query: Mapping[str, str]) -> tuple[list[Span], Plain]:
@@ -168,7 +172,8 @@ def close_period(call: Call) -> Plain:
 def show_closed(call: Call) -> Plain:
     """Return the period that was closed."""
     campaign = call.own_campaign()
-    (entry,) = periods(call.tx, campaign, [campaign.named_span(call.request.path["p"], "period")])
+    spans = [campaign.named_span(call.request.path["p"], "period")]
+    (entry,) = _dated(spans, periods(call.tx, campaign, spans))
     return entry
 
 
