@@ -434,6 +434,9 @@ def test_joining_says_names_and_rewards_where_the_offer_has_them(world: World, t
         Wire(world).sharer(tmp_path / "fresh").join("http://service", campaign, consent=FREE)
     terms = CampaignTerms.read(world.ok("GET", f"/v1/campaigns/{campaign}"))
     assert levels(terms) == {"A": ["light blur", "laplace:0.5", "2.50 EUR a report"], "N": ["none"]}
+    hourly = world.campaign(world.consumer(), menu=menu, rewards={"A": 25}, currency="EUR/100", every_minutes=60)
+    terms = CampaignTerms.read(world.ok("GET", f"/v1/campaigns/{hourly}"))
+    assert levels(terms)["A"][2] == "up to 180.00 EUR a month, 0.25 EUR a report"
 
 
 def test_a_join_that_fails_leaves_nothing_behind(world: World, tmp_path: Path) -> None:

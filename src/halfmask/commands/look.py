@@ -52,6 +52,11 @@ def _taken(plain: "ProfileOptions", way: Mapping[str, Any]) -> "ProfileOptions":
     return replace(plain, **way) if "sql" not in way else replace(plain, table=None, **way)
 
 
+def _in_table(note: str, seen: "FirstLook") -> bool:
+    """Return whether the table of guesses says what a note says."""
+    return note.startswith(("user = ", "unit = ")) or any(each.evidence in note for each in seen.guesses)
+
+
 def main(options: Look) -> None:
     """Look at a source of readings: first rows, every guess with its evidence, what is dropped and why."""
     from halfmask.commands._program import phrase  # it reads the commands, of which this is one
@@ -65,10 +70,11 @@ def main(options: Look) -> None:
             for guess in seen.guesses
         ]
         print_rows([["", "taken as", "because", "overruled by"], *rows], "\nUnderstood")
-    for note in seen.notes[:NOTES]:
+    notes = [note for note in seen.notes if not _in_table(note, seen)]
+    for note in notes[:NOTES]:
         print(f"note: {phrase(note, 'look')}")
-    if len(seen.notes) > NOTES:
-        print(f"and {len(seen.notes) - NOTES} more notes: the profile has them all")
+    if len(notes) > NOTES:
+        print(f"and {len(notes) - NOTES} more notes: the profile has them all")
     if seen.accounts:
         rows = [[reason, f"{count:,}"] for reason, count in seen.accounts]
         print_rows([["rows", "number"], *rows, ["all rows of the source", f"{seen.total:,}"]], "\nRows")

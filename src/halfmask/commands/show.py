@@ -57,7 +57,7 @@ def described(profile: "Profile", path: object, aggregate: Literal["auto", "sum"
     return CommandAnswer(
         {**found, "fingerprint": profile.fingerprint()},
         [("", [("", ""), *short])],
-        f"{used}, over {found['periods']:,} of one {found['period']}.",
+        f"{used}, in {found['periods']:,} periods of one {found['period']}.",
         f"halfmask offer {path or 'READINGS.profile'} -o offer.json",
         advice(profile),
         [("", [("", ""), *(row for row in table_rows(profile) if row not in short)])],
