@@ -44,7 +44,7 @@ def made(at: Path, optimize: tuple[str, ...], evaluate: tuple[str, ...], protect
     done("mix", "homes/homes.profile", "homes/menu.json", "-o", "homes/mix.parquet", *mix, cwd=at)
     done("report", "homes", cwd=at)
     page = (at / "homes" / "report.html").read_text(encoding="utf-8")
-    (lines,) = re.findall(r"<pre><code>(.*?)</code></pre>", page, flags=re.DOTALL)
+    (lines,) = re.findall(r"<pre[^>]*><code>(.*?)</code></pre>", page, flags=re.DOTALL)
     return html.unescape(lines).splitlines()
 
 

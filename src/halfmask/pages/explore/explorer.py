@@ -186,7 +186,7 @@ class Explorer:
             },
             "facts": [
                 *([name, epsilon_text(value)] for name, value in epsilons.items()),
-                [f"Error, {wanted.producers:,} producers", percent(error)],
+                [f"Error of {wanted.producers:,}", percent(error)],
                 [f"Producers for {100 * wanted.within:g} %", self._needed(base, setting, wanted, asked)],
                 ["Best guess misses", percent(guess) if seen_alone else "not seen" if law else "–"],
             ],
