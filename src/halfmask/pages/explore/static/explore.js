@@ -186,8 +186,9 @@ async function redraw() {
     fits: names.some((name) => name in bounds) ? { x: bounds[names[0]], y: bounds[names[1]] } : null,
   });
   const many = shown.filter(fits).length;
+  const others = many ? [] : answer.levels.filter(({ values: of }) => of.error <= within && of.epsilon !== null && of.epsilon <= most).map((each) => each.id);
   const unticked = ticked.every((each) => !each) ? "No mechanism is ticked. " : "";
-  element("legend").textContent = `${unticked}${shown.length.toLocaleString("en")} of ${x.length.toLocaleString("en")} settings are shown; ${many.toLocaleString("en")} of them fit.`;
+  element("legend").textContent = `${unticked}${shown.length.toLocaleString("en")} of ${x.length.toLocaleString("en")} settings are shown; ${many.toLocaleString("en")} of them fit${others.length ? `, but level ${others.join(" and ")} does` : ""}.`;
   performance.mark("halfmask-drawn");
   element("scatter").dataset.drawn = String(shown.length);
 }
