@@ -194,7 +194,9 @@ def queries(folder: Path) -> dict[str, Query]:
     starred = write(folder / "star.csv", "\n".join(["meter,time,kWh", *(f"{line}*" for line in long)]))
     truth = {(m, t): SMALL[m, t] for m in METERS for t in moments}
     house = single(METERS[0])
-    states = [f"sensor.{name},{v + shift},{t}" for t, v in house for name, shift in (("house", 0), ("hall_humidity", 45))]
+    states = [
+        f"sensor.{name},{v + shift},{t}" for t, v in house for name, shift in (("house", 0), ("hall_humidity", 45))
+    ]
     history = write(folder / "history.csv", "\n".join(["entity_id,state,last_changed", *states]))
     sides = [("sensor.grid", "grid_consumption", 0), ("sensor.roof", "solar_production", 3)]
     energy = [",".join(["entity_id,type,unit", *(f"{t.isoformat()}" for t, _ in house)])]

@@ -134,10 +134,14 @@ def check_sorts(
 
 
 _TAKEN = frozenset(("consumption", "consumed", "import", "imported", "bezug", "afname", "consommation", "consumo"))
-_GIVEN = (
-    frozenset(("generation", "production", "export", "exported", "return", "returned", "feed", "surplus"))
-    | {"einspeisung", "erzeugung", "injectie", "injection", "teruglevering", "solar"}
-)
+_GIVEN = frozenset(("generation", "production", "export", "exported", "return", "returned", "feed", "surplus")) | {
+    "einspeisung",
+    "erzeugung",
+    "injectie",
+    "injection",
+    "teruglevering",
+    "solar",
+}
 """Words for energy that is taken from the grid or used, and for energy that is made or given to it."""
 
 

@@ -25,7 +25,6 @@ from halfmask.service.split.sent_shares import read_bytes
 from halfmask.service.split.split_campaign import (
     HELD_NAME,
     KEPT,
-    MOST_VERIFIED,
     Draws,
     SplitCampaign,
     ValidShares,
@@ -44,6 +43,8 @@ from halfmask_device.prio3.field64 import ELEMENT_BYTES, MODULUS
 log = logging.getLogger("halfmask.service")
 EVERY = 1.0
 """Seconds between two turns."""
+VERIFIED_AT_ONCE = 2000
+"""Reports in one request for verification, so that what else is written at either service does not wait long."""
 MOST_ASKED = 8
 """Campaigns whose helpers are asked at the same time."""
 FINAL = (401, 403, 404, 409, 422)
@@ -222,7 +223,7 @@ def _read_sum(answer: Any, count: int) -> int | None:
 
 
 def _undecided(tx: Transaction, split: SplitCampaign, span: Span, after: str) -> list[HeldShare]:
-    return tx.undecided(split.holding, span.begins, after, MOST_VERIFIED)
+    return tx.undecided(split.holding, span.begins, after, VERIFIED_AT_ONCE)
 
 
 def _row(tx: Transaction, campaign: int, period: str) -> ClosingRow | None:

@@ -282,7 +282,7 @@ class SplitStatements(Statements):
         found = dict[str, HeldShare]()
         for secret in self._secrets_of(holding, [time]).values():
             for part in chunks(nonces):
-                rows = self._do(_held(holding, time).where(_s.nonce.in_(part)))
+                rows = self._do(select(*_COLUMNS).where(*_named(holding, time, part)))
                 found |= {row[1]: _opened(secret, row) for row in rows}
         return found
 
@@ -307,8 +307,7 @@ class SplitStatements(Statements):
     def drop_shares(self, holding: Holding, time: Instant, nonces: Sequence[str]) -> None:
         """Take shares out of the set of valid ones, because the other service does not have them any more."""
         for part in chunks(nonces):
-            where = (_in(_s, holding), _s.time == time, _s.nonce.in_(part))
-            self._do(update(split_shares).where(*where).values(verdict=UNDECIDED))
+            self._do(update(split_shares).where(*_named(holding, time, part)).values(verdict=UNDECIDED))
         self._changed(holding, _p.time == time)
 
     def verdicts(self, holding: Holding, time: Instant) -> Iterator[tuple[str, str, int, int]]:
@@ -454,6 +453,14 @@ _COLUMNS = (_s.owner, _s.nonce, _s.share, _s.reward, _s.verdict, _s.number)
 
 def _held(holding: Holding, time: Instant) -> Any:
     return select(*_COLUMNS).where(_in(_s, holding), _s.time == time)
+
+
+def _named(holding: Holding, time: Instant, nonces: Sequence[str]) -> tuple[ColumnElement[bool], ...]:
+    """Return the condition of a period's shares with these nonces.
+
+    With a plain comparison of times SQLite would read the whole period for each such query.
+    """
+    return _in(_s, holding), _s.time + 0 == time, _s.nonce.in_(nonces)
 
 
 _SECRETS = select(_p.time, _p.secret).where(
