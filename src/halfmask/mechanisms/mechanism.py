@@ -33,7 +33,18 @@ Shape = tuple[float, ...]
 LAW = ("sample", "cdf", "unit_sample", "unit_cdf", "mask")
 """Methods that define a law. A class that overrides one of them has a new law."""
 FACTS = (
-    *("exact_sums", "standard_sums", "sample_sum", "moments", "unit_moments", "support", "tail", "quantile", "fill"),
+    *(
+        "exact_sums",
+        "standard_sums",
+        "sample_sum",
+        "common_sums",
+        "moments",
+        "unit_moments",
+        "support",
+        "tail",
+        "quantile",
+        "fill",
+    ),
     *("pure_epsilon", "epsilon_width", "falling", "proven", "corners", "grown", "lattice", "pmf", "lattice_tail"),
     *("lattice_variance", "deterministic", "unit_parameters", "shapes", "shaped", "essential", "fisher"),
     *("steepest", "loss_cells", "lattice_loss_cells"),
@@ -164,6 +175,13 @@ class Mechanism(ABC):
 
     def sample_sum(self, parameters: FloatArray, n: IntArray, rng: np.random.Generator) -> FloatArray | None:
         """Return, for each number in ``n``, an exact draw of the sum of that many psi; None if not implemented."""
+        return None
+
+    def common_sums(self, parameters: FloatArray, n: IntArray, rng: np.random.Generator) -> FloatArray | None:
+        """Return sums of n_t > 0 draws of continuous noise under each setting, (S, T), as `sample` draws them.
+
+        All settings take the same random numbers. None if that is not faster than one setting after the other.
+        """
         return None
 
     def standard_sums(self, n: FloatArray, rng: np.random.Generator) -> FloatArray:

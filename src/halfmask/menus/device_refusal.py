@@ -34,7 +34,7 @@ def refusal(setting: PrivacySetting, step: float) -> str | None:
     if setting.silent or noise.kind != "additive":
         return None
     own = noise.law.lattice(noise.parameters)
-    if own is None and noise.law.cdf(np.array([noise.parameters]), np.array([step / 2]))[0, 0] < DOUBT:
+    if own is None and 1 - 2 * float(noise.law.tail(noise.parameters, np.array([step / 2]))[0]) < DOUBT:
         return None
     try:
         DeviceSetting.parse(str(noise))

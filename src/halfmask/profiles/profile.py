@@ -291,6 +291,13 @@ class Profile(Result):
         return self.about.get("totals_of") or self._fingerprint
 
     @cached_property
+    def of_totals(self) -> "Profile":
+        """The profile of the users' totals of each period; `released` gives it with the fingerprint of the readings."""
+        from halfmask.profiles.totals import total_profile  # here, because totals are profiles themselves
+
+        return total_profile(self) if self.totals is None else self.totals
+
+    @cached_property
     def _fingerprint(self) -> str:
         digest = hashlib.sha256(self.period.text.encode())
         digest.update("\n".join(self.labels).encode())

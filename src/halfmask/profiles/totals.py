@@ -28,7 +28,7 @@ def released(profile: Profile, release: str) -> Profile:
     """
     if release == READING or "totals_of" in profile.about:
         return profile
-    totals = total_profile(profile) if profile.totals is None else profile.totals
+    totals = profile.of_totals
     return replace(totals, about={**totals.about, "totals_of": profile.fingerprint()})
 
 

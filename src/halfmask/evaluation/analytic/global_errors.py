@@ -13,24 +13,27 @@ readings for the central limit theorem (`enough`); in smaller periods, noises ar
 same X_t. For the variance see `variance_errors`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from halfmask.arrays import FloatArray
+from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import OptionError
 from halfmask.evaluation.aggregates import own_value
 from halfmask.evaluation.analytic.denominators import ErrorKind
-from halfmask.evaluation.analytic.error_summaries import ScaledErrors
+from halfmask.evaluation.analytic.error_summaries import ScaledErrors, row_summaries
 from halfmask.evaluation.analytic.noise_sums import MOST_DRAWN, enough, sums_of_few
 from halfmask.evaluation.analytic.variance_errors import variance_summaries
 from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.mechanism import Mechanism
 from halfmask.profiles.profile import Profile
 from halfmask.streams import stream
+
+AT_ONCE = 256
+"""Settings whose sums are held at once."""
 
 
 @dataclass(frozen=True)
@@ -106,12 +109,37 @@ def global_summaries(
         if (law.name, seed) not in totals.drawn:
             totals.drawn[law.name, seed] = ScaledErrors(np.abs(standard_sums(law, totals, seed)) * totals.unit)
         out[~alone] = totals.drawn[law.name, seed].summaries(sigma[~alone])
+    for rows, found in _in_common(law, parameters, sigma, totals, seed, np.where(alone, least, 0)):
+        out[rows] = found
+        alone[rows] = False
     for row in np.flatnonzero(alone):
         setting = parameters[row]
         x = sums_one_by_one(law, setting, sigma[row], totals, seed, least[row])
         x = _to_lattice(law, setting, totals, x, sigma[row])
         out[row] = ScaledErrors(np.abs(x) * totals.unit).summaries(sigma[row : row + 1])[0]
     return out
+
+
+def _in_common(
+    law: Mechanism, parameters: FloatArray, sigma: FloatArray, totals: SubsetTotals, seed: int, least: FloatArray
+) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Yield settings whose noises follow from the same draws, and their summaries: those of `sums_one_by_one`.
+
+    ``least`` is 0 for settings without single draws. Settings draw the same if the same periods are below it.
+    """
+    number = np.searchsorted(np.sort(totals.n), np.minimum(least, MOST_DRAWN))
+    for each in np.unique(number[number > 0]):
+        alike = np.flatnonzero(number == each)
+        drawn = totals.n < min(least[alike[0]], MOST_DRAWN)
+        for rows in np.array_split(alike, -(-len(alike) // AT_ONCE)):
+            rng = _rng(seed, totals.subset)
+            x = rng.standard_normal(len(totals.n))
+            sums = law.common_sums(parameters[rows], totals.n[drawn].astype(np.int64), rng)
+            if sums is None:
+                return
+            errors = sigma[rows, None] * np.sqrt(totals.n) * x
+            errors[:, drawn] = sums
+            yield rows, row_summaries(np.abs(errors) * (totals.unit / np.sqrt(totals.n)))
 
 
 def _to_lattice(law: Mechanism, setting: FloatArray, totals: SubsetTotals, x: FloatArray, sigma: float) -> FloatArray:
