@@ -20,6 +20,7 @@ NAMES = (
     "split",
     "split_live",
     "split_services",
+    "split_erasing",
     "suspects",
     "first_picture",
 )

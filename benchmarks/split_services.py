@@ -95,7 +95,7 @@ def both(street: Street, processes: tuple[int, int], first: int, days: int) -> N
     """Send every device's reports to both services side by side, and print what it took."""
     sent = street.requests(first, days)
     seen: dict[int, Seen] = {}
-    used = [processor_seconds(each) for each in processes]
+    used, own = [processor_seconds(each) for each in processes], time.process_time()
 
     def send(holder: int, address: str) -> None:
         seen[holder] = load(address, spread(sent[holder], AT_ONCE))
@@ -108,10 +108,12 @@ def both(street: Street, processes: tuple[int, int], first: int, days: int) -> N
     if [seen[holder].accepted for holder in (0, 1)] != [DEVICES * days] * 2:
         raise RuntimeError("some reports were not accepted")
     costs = [(processor_seconds(each) - before) / DEVICES / days for each, before in zip(processes, used, strict=True)]
+    costs.append((time.process_time() - own) / DEVICES / days)
     rate = DEVICES * days / max(each.seconds for each in seen.values())
     what = "single reports" if days == 1 else f"{days} days at once"
-    leader, helper = (f"{1e6 * each:.0f} us" for each in costs)
-    print(f"  {what:16} {rate:8,.0f} reports/s; processor time per report {leader} leader, {helper} helper", flush=True)
+    leader, helper, loading = (f"{1e6 * each:.0f} us" for each in costs)
+    parts = f"{leader} leader, {helper} helper, {loading} the load"
+    print(f"  {what:16} {rate:8,.0f} reports/s; processor time per report {parts}", flush=True)
 
 
 def run() -> None:
