@@ -219,7 +219,7 @@ def databases() -> Iterator[dict[str, Any]]:
 
 def run() -> None:
     """Print a row per database and size of the period. Waits are in milliseconds."""
-    print(f"closing: load average {os.getloadavg()[0]:.1f}")
+    print(f"closing: load average {os.getloadavg()[0]:.1f}", flush=True)
     print("database      reports   filled  bytes  idle median   longest   closing  deleting  ratio    closed   deleted")
     with databases() as known:
         for name, make in known.items():
