@@ -79,8 +79,11 @@ class OfferOptions(Writes, OfProtection, Tells, Advances):
     until
         With --sign: the last day on which the offer holds, like 2027-12-31.
     card
-        With --sign: the audit's card of the offer (JSON), whose attacks the statement shows. It is published, so make
-        it on data that may be.
+        With --sign: the audit's card of the offer (JSON), whose attacks the statement shows. They do not follow from
+        the summary, so the card must be of public data.
+    card_data
+        With --card: which public data the card is of, in the signer's words, such as 'halfmask synth, 1,000 users'. The
+        statement says so under the signer's name.
     private
         Epsilon, for everything about one producer, of all that the offer says about the readings (1). With 0, the
         offer is computed from the readings: it is the analyst's own, and says that it is not for publication.
@@ -102,6 +105,7 @@ class OfferOptions(Writes, OfProtection, Tells, Advances):
     sign: str | None = None
     until: str | None = None
     card: AnyPath | None = None
+    card_data: str | None = None
     private: float = 1.0
     own: AnyPath | None = None
 
@@ -122,7 +126,7 @@ class OfferOptions(Writes, OfProtection, Tells, Advances):
 
             card = None if self.card is None else ReportCard.read(self.card)
             with whole_file(path) as temporary:
-                temporary.write_text(statement(made.menu, card), encoding="utf-8")
+                temporary.write_text(statement(made.menu, card, self.card_data or ""), encoding="utf-8")
             return
         own = self.own is not None and path == Path(self.own)
         super().save(made.own if own else made.menu, path)
@@ -130,6 +134,13 @@ class OfferOptions(Writes, OfProtection, Tells, Advances):
     def check_together(self) -> None:
         if (self.sign is None) != (self.until is None) or (self.card is not None and self.sign is None):
             raise OptionError("who signs says until when: name `sign` and `until` together", kind="sign", field="sign")
+        if (self.card is None) != (self.card_data is None):
+            raise OptionError(
+                "figures of attacks are about the data that the card was made on: name `card` and, in `card_data`, "
+                "which public data that is; of private data, sign without `card`",
+                kind="card_data",
+                field="card_data",
+            )
         if not 0 <= self.private < math.inf:
             raise OptionError(
                 f"private is {self.private:g}: give the epsilon of what is published, such as 1, or 0",

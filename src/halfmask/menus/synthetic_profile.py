@@ -1,7 +1,7 @@
 """A synthetic profile, made from the public summary alone: what is computed from it costs no more epsilon.
 
 Its readings have the summary's shares by octave and of zeros, producers differ as the summary says, and readings are
-scaled so that the mean total, clipped to the bounds, is the summary's:
+scaled so that the mean total is the summary's:
 
     |s| = Q(Phi(sqrt(b) z_producer + sqrt(w) z_reading)),  w = strength/(1 + strength),  b = 1 - w
 
@@ -37,7 +37,6 @@ ASSUMED = 0.25
 MOST_FILLED = 0.9
 """Largest mean total as a part of high: at high itself, every total would be beyond it."""
 MOST_ZEROS = 0.95
-ROUNDS = 60
 
 
 def synthetic_profile(summary: PublicSummary, producers: int, period: Period, unit: str | None) -> Profile:
@@ -83,21 +82,16 @@ def _readings(summary: PublicSummary, users: int, periods: int, count: int) -> F
 
 
 def _scaled(values: FloatArray, summary: PublicSummary) -> FloatArray:
-    """Return readings multiplied so that the mean clipped total is the summary's, or `ASSUMED` if the noise covers it.
+    """Return readings multiplied so that the mean total is the summary's, or `ASSUMED` if the noise covers it.
 
-    The mean rises with the factor, so bisection finds it; at the bounds it stops at the nearest.
+    The summary's is of clipped totals, so errors that are computed of the synthetic profile are relative to a total of
+    clipped totals, as published ones are (`published_error`).
     """
     if summary.totals is None:
         return values
     low, high = summary.totals.low, summary.totals.high
     size = summary.totals.size().value if summary.totals.known else ASSUMED * (high if high >= -low else low)
     if size < 0:  # sizes of readings alone are known, so the same is done on the other side of 0
-        low, high, size = -high, -low, -size
-    size = min(size, MOST_FILLED * high)
+        high, size = -low, -size
     totals = values.reshape(len(values), -1, max(round(summary.a_period), 1)).sum(axis=2)
-    least, most = 2.0**-60, 2.0**60
-    for _ in range(ROUNDS):
-        factor = math.sqrt(least * most)
-        below = np.clip(factor * totals, low, high).mean() < size
-        least, most = (factor, most) if below else (least, factor)
-    return values * math.sqrt(least * most)
+    return values * min(size, MOST_FILLED * high) / (float(totals.mean()) or 1.0)

@@ -18,10 +18,11 @@ LIMITS = (
 """What no level promises."""
 
 
-def statement(menu: Menu, card: ReportCard | None = None) -> str:
+def statement(menu: Menu, card: ReportCard | None = None, data: str = "") -> str:
     """Return the page of a signed offer, as text.
 
     ``card``  the audit of the same levels, whose attacks are shown
+    ``data``  which public data the card is of, as the signer declares
     """
     if menu.signed is None or menu.question is None:
         raise OptionError("only a signed offer has a statement: name `sign` and `until`", kind="sign", field="sign")
@@ -36,7 +37,7 @@ def statement(menu: Menu, card: ReportCard | None = None) -> str:
         what=f"{made.get('producers', 0):,} producers; totals of each {menu.question.noun}",
         levels=levels_table(menu, None),
         promises=bullets(promised(menu)),
-        attacks=_attacks(menu, card),
+        attacks=_attacks(menu, card, data),
         calibration=bullets(_sentences(calibration_notes(menu))) if CALIBRATION in menu.provenance else "",
         limits=bullets(LIMITS),
         signed=menu.signed,
@@ -44,9 +45,9 @@ def statement(menu: Menu, card: ReportCard | None = None) -> str:
     )
 
 
-def _attacks(menu: Menu, card: ReportCard | None) -> Markup:
+def _attacks(menu: Menu, card: ReportCard | None, data: str) -> Markup:
     """Return what attacks found out, on whose readings, and which levels page one would recommend by it."""
-    if card is None:
+    if card is None or menu.signed is None:
         return paragraph("No audit was published with this offer.", "absent")
     kept = [each.id for each in level_advice(menu, None, card) if not each.against]
     told = f"Recommended by the report's rule: {', '.join(kept) or 'none of the levels'}."
@@ -55,7 +56,8 @@ def _attacks(menu: Menu, card: ReportCard | None) -> Markup:
             " Attacks on the split level are those of one of the two services, which knows the totals of all others."
         )
     of = (
-        f"Attacks were run on {card.about.evidence} of {card.about.users:,} users (data {card.about.fingerprint[:12]})."
+        f"Attacks were run on {card.about.evidence} of {card.about.users:,} users. {menu.signed.by} declares that "
+        f"these data are public: {data} (fingerprint {card.about.fingerprint[:12]})."
     )
     return joined_markup([learned(menu, card), paragraph(of), paragraph(told)])
 
