@@ -12,6 +12,7 @@ NAMES = (
     "device",
     "audit",
     "attacks",
+    "constants",
     "service",
     "closing",
     "smoothing",

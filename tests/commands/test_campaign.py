@@ -17,6 +17,7 @@ from halfmask.menus.public_summary import PublicSummary
 from halfmask.menus.question import Question
 from halfmask_device.protocol import CampaignTerms, MessageError
 from halfmask_device.signed_offer import SignedOffer
+from tests.audits.cards import card, two_settings
 from tests.commands.program import error_of, halfmask
 from tests.pages.studies import menu_of
 from tests.refusals import refused
@@ -232,6 +233,21 @@ def test_a_campaign_of_a_signed_offer_carries_its_hash(tmp_path: Path) -> None:
     assert terms.signature == SignedOffer(**held["signed"])
     assert terms.terms_hash() != campaign(offer(), **TERMS).terms.terms_hash()
     assert "signed" not in campaign(offer(), **TERMS).terms.terms()
+
+
+def test_a_card_is_shown_only_with_the_data_that_its_signer_declares_public(tmp_path: Path) -> None:
+    """Figures of attacks follow from the card's data and not from the summary."""
+    path = tmp_path / "offer.json"
+    replace(two_settings(), question=Question(0.5, 48, unit="kW")).write(path)
+    card().write(tmp_path / "card.json")
+    asked: dict[str, Any] = {"sign": "A. Officer", "until": "2027-12-31"}
+    for given in ({"card": tmp_path / "card.json"}, {"card_data": "a public panel"}):
+        with refused("option.card_data", "card_data"):
+            offer_command(path, tmp_path / "other.json", **asked, **given)
+    offer_command(path, tmp_path / "other.json", **asked, card=tmp_path / "card.json", card_data="a <public> panel")
+    page = (tmp_path / "other-statement.html").read_text()
+    assert "A. Officer declares" in page
+    assert "a &lt;public&gt; panel" in page
 
 
 def test_what_was_changed_after_it_was_signed_is_refused(tmp_path: Path) -> None:

@@ -264,13 +264,15 @@ def _of_card(card: "ReportCard", options: Audit) -> CommandAnswer:
     from halfmask.protection.guarantees.promises import SMALL_DELTA
     from halfmask_device.decimals import number_text
 
+    menu = menu_of(options.menu or "")
     tables = [("What each setting protects", card_rows(card)), ("What reports still tell", attack_rows(card))]
-    if (unit := options.protect) is not None:
-        tables.append((f"Promised {card.about.units[unit]}", protected_rows(card, unit, options.epsilon)))
+    unit = options.protect or (menu.question.protect if menu.question and menu.release != READING else None)
+    if unit is not None:
+        tables.insert(0, (f"Promised {card.about.units[unit]}", protected_rows(card, unit, options.epsilon)))
     change, unit_of = card.about.sensitivity.typical, f" {card.about.unit}" if card.about.unit else ""
-    menu, words = menu_of(options.menu or ""), []
+    words, masked = [], menu.release
     day = f" (at delta 0) and in each of a day's {card.day:,} (at delta {number_text(SMALL_DELTA)})"
-    what = f"reading{day}" if card.day > 1 else f"day's {menu.settings[0].setting.release}, at delta 0"
+    what = f"reading{day}" if card.day > 1 else f"day's {masked}, at delta 0"
     if "offer" not in menu.provenance:
         then = "halfmask report ."
     elif menu.signed:
@@ -278,12 +280,14 @@ def _of_card(card: "ReportCard", options: Audit) -> CommandAnswer:
     else:
         then = f"halfmask offer {options.menu} --sign NAME --until DATE -o signed.json"
     for each in card.cards:
-        words += [f"\n{each.id}  {brief(each.setting)}", each.sentence, *each.lines()]
+        told = [each.sentence, *each.lines()]
+        words += [f"\n{each.id}  {brief(each.setting)}", *(one.replace(READING, masked) for one in told)]
     return CommandAnswer(
         card.to_json(),
         tables,
-        f"Epsilon, certain and odds bound any attacker, for a change of {number_text(change)}{unit_of} in one {what}; "
-        "hidden and the lower table are what our attacks achieved.",
+        "What each setting protects: epsilon, certain and odds bound any attacker, for a change of "
+        f"{number_text(change)}{unit_of} in one {what}; hidden and the table of what reports still tell are what our "
+        "attacks achieved.",
         then,
         card_warnings(card),
         words=[*words, "", *card_notes(card)],

@@ -285,21 +285,25 @@ def _epsilons(given: "str | float | Sequence[float] | None") -> list[float]:
 def main(options: OfferOptions, *, shown: Display = IN_SHORT) -> None:
     """The menu one can sign: every level promises something about a whole day, or about what --protect names."""
     from halfmask.menus.menu import menu_json
-    from halfmask.menus.offer_table import calibration_notes, offer_notes, offer_rows, offer_warnings
+    from halfmask.menus.offer_table import calibration_notes, offer_notes, offer_rows, offer_warnings, promise_words
 
     with bar("evaluating settings", 1) as advance:
         made = offer(replace(options, advance=advance, tell=note))
     menu, asked = made.menu, made.menu.question
-    about = f"Epsilon is {asked.words()}." if asked else ""
-    signed = menu.signed.words(date.today()) if menu.signed else ""
+    by_promise = asked is not None and menu.provenance.get("by") == "promise"
+    words = promise_words(menu, asked) if asked and by_promise else asked.words() if asked else ""
+    about = f"Epsilon is {words}." if asked else ""
+    then = f"halfmask audit {options.output} --profile {options.profile} -o card.json"
+    if menu.signed:
+        signed = menu.signed.words(date.today())
+        about = f"{about} {signed[:1].upper()}{signed[1:]}."
+        then = f"halfmask leaflet {options.output} -o leaflet.html"
     shown.show(
         CommandAnswer(
             menu_json(menu),
             [("", offer_rows(menu))],
-            f"{about}{signed and f' {signed[0].upper()}{signed[1:]}.'}".strip(),
-            f"halfmask leaflet {options.output} -o leaflet.html"
-            if signed
-            else f"halfmask audit {options.output} --profile {options.profile} -o card.json",
+            about.strip(),
+            then,
             offer_warnings(menu),
             words=[*offer_notes(menu), *calibration_notes(menu), made.sentence()],
         )

@@ -94,7 +94,9 @@ def _by_wish(options: Recommend) -> "WishedLevels":
 
     if options.readings is not None or options.privacy is not None or options.peak is not None or options.trial:
         raise OptionError(
-            "a wish for an epsilon needs no readings: leave out `readings`, `privacy`, `peak` and `trial`", kind="wish"
+            "a wish for an epsilon needs no readings: leave out `readings`, `privacy`, `peak` and `trial`; `menu` "
+            "names the offer, if it is not offer.json",
+            kind="wish",
         )
     return wished_level(
         menu_of(options.menu), float(options.epsilon or 0.0), protect=options.protect, change=options.change,

@@ -7,7 +7,7 @@ from halfmask.commands._options import AnyMenu, AnyProfile, WholeIfAny, command
 from halfmask.commands._printing import CommandAnswer
 from halfmask.commands._shared_options import IN_SHORT, Display, OfProtection, menu_of, profile_of
 from halfmask.errors import OptionError
-from halfmask_device.decimals import number_text
+from halfmask_device.decimals import number_text, upwards
 
 if TYPE_CHECKING:
     from halfmask.menus.solve import Solved
@@ -69,13 +69,18 @@ def main(options: Solve, *, shown: Display = IN_SHORT) -> None:
 
     found = solve(options)
     asked = found.question.words()
-    title = f"Epsilon {options.epsilon:g} {asked}" if options.epsilon is not None else f"The strongest promise {asked}"
     best = found.solutions[0]
+    told = (
+        f"The strongest promise with that error: {best.setting} has epsilon {upwards(best.window)} {asked}."
+        if options.epsilon is None
+        else f"Epsilon {options.epsilon:g} {asked}: {best.setting} does it with the least noise, of standard deviation "
+        f"{best.noise_std:.3g}."
+    )
     shown.show(
         CommandAnswer(
             to_plain(found),
             [("", found.rows())],
-            f"{title}: {best.setting} does it with the least noise, of standard deviation {best.noise_std:.3g}.",
+            told,
             f"halfmask audit --setting {best.setting} --sensitivity {number_text(found.question.change)}",
             found.objections(),
             words=found.notes(),

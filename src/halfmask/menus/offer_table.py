@@ -34,7 +34,7 @@ def offer_rows(menu: Menu) -> list[list[str]]:
 
 
 def _error(known: float | None) -> str:
-    return "-" if known is None else f"{known:.2%}"
+    return "-" if known is None else percent(known)
 
 
 def _scores(level: MenuSetting) -> list[str]:
@@ -74,25 +74,34 @@ def _promise_rows(menu: Menu, asked: Question) -> list[list[str]]:
     return rows
 
 
+def percent(share: float) -> str:
+    """Return a share in percent, to three digits and without those that mean nothing."""
+    return f"{float(f'{100 * share:.3g}'):,g}%"
+
+
+def promise_words(menu: Menu, asked: Question) -> str:
+    """Return what the levels' epsilons are for, with the delta that they hold at, and those of a month."""
+    deltas = {each.promise.delta for each in menu.settings[:-1] if each.promise}
+    month, at = asked.month(), number_text(deltas.pop() if len(deltas) == 1 else asked.delta)
+    told = f"for {asked.what()}, at delta {at}"
+    return told if month.heading() == asked.heading() else f"{told}; {month.heading()}: {month.words()}"
+
+
 def _promise_notes(menu: Menu, asked: Question) -> list[str]:
     """Return what the columns of `_promise_rows` mean, and what else could be had."""
     made, what = menu.provenance["offer"], noun(menu.provenance.get("aggregate", "sum"))
-    month, delta = asked.month(), {each.promise.delta for each in menu.settings[:-1] if each.promise}
-    at = "delta 0" if delta == {0.0} else f"delta {number_text(asked.delta)}"
     notes = [
         *averaged(menu.provenance),
-        f"epsilon: for {asked.what()}, at {at}; {month.heading()}: {month.words()}",
+        f"epsilon: {promise_words(menu, asked)}",
         f"error: mean error of a {asked.noun}'s {what} of {made['producers']:,} producers; needs: producers for a "
-        f"{decider(menu)} error of {made['within']:.2%}",
+        f"{decider(menu)} error of {percent(made['within'])}",
         f"{asked.drawn()}; `step` names another",
     ]
     notes += split_notes(menu, asked)
-    if (near := made.get("closest")) is not None:
-        notes.append(_closest_words(near, asked, made))
     if (curve := made.get("curve")) is not None:
         notes.append(
             f"a curve costs more: each of {asked.readings:,} intervals of a {asked.noun} with an error of "
-            f"{made['within']:.2%} has epsilon {upwards(curve)} {asked.words()}"
+            f"{percent(made['within'])} has epsilon {upwards(curve)} {asked.words()}"
         )
     return notes
 
@@ -111,11 +120,13 @@ def offer_warnings(menu: Menu) -> list[str]:
         notes.append(f"{why}; `own` writes the analyst's own figures, from the readings")
     if made:
         notes += [
-            f"{each.id} needs {each.needed:,} producers for a {decider(menu)} error of {made['within']:.2%}: there are "
-            f"{made['producers']:,}"
+            f"{each.id} needs {each.needed:,} producers for a {decider(menu)} error of {percent(made['within'])}: "
+            f"there are {made['producers']:,}"
             for each in menu.settings
             if each.needed is not None and each.needed > made["producers"]
         ]
+    if asked and (near := made.get("closest")) is not None:
+        notes.insert(0, _closest_words(near, asked, made))
     return notes + menu.warnings()
 
 
@@ -133,15 +144,17 @@ def split_notes(menu: Menu, asked: Question) -> list[str]:
 def _closest_words(near: Mapping[str, Any], asked: Question, made: Mapping[str, Any]) -> str:
     """Return a sentence on what comes closest to a strong promise with a small error."""
     count, epsilon = made["producers"], upwards(near["epsilon"])
-    told = [f"with an error of {made['within']:.2%} epsilon is {upwards(near['reached'])}"]
+    told = [f"with an error of {percent(made['within'])} epsilon is {upwards(near['reached'])}"]
     if near["error"] is not None:
-        told.append(f"epsilon {epsilon} has an error of {near['error']:.2%}, or needs {near['producers']:,} producers")
+        told.append(
+            f"epsilon {epsilon} has an error of {percent(near['error'])}, or needs {near['producers']:,} producers"
+        )
     if near["readings"] is not None and asked.release != READING:
         told.append(f"masked readings with that error have epsilon {upwards(near['readings'])}")
     if near["split"] is not None:
-        told.append(f"a total split between two services has an error of {near['split']:.2%} at epsilon {epsilon}")
+        told.append(f"a total split between two services has an error of {percent(near['split'])} at epsilon {epsilon}")
     return (
-        f"epsilon {epsilon} and an error of {made['within']:.2%} cannot both be had with {count:,} producers: "
+        f"epsilon {epsilon} and an error of {percent(made['within'])} cannot both be had with {count:,} producers: "
         + "; ".join(told)
     )
 
@@ -168,7 +181,7 @@ def offer_notes(menu: Menu) -> list[str]:
             notes.append("recognised: share of producers named from one masked day by who knows their days before")
         notes.append(
             f"columns headed by a number: mean error of a period's {what} of that many producers; needs: producers "
-            f"for a {decider(menu)} error of {made['within']:.2%}"
+            f"for a {decider(menu)} error of {percent(made['within'])}"
         )
         if usual := _usual(menu):
             notes.append(usual)
@@ -189,7 +202,7 @@ def calibration_notes(menu: Menu) -> list[str]:
         return notes
     count = menu.provenance["offer"]["producers"]
     ends = {id: each["errors"].get(count, each["errors"].get(str(count))) for id, each in told["intervals"].items()}
-    shown = ", ".join(f"{id} {low:.2%} to {high:.2%}" for id, (low, high) in ends.items())
+    shown = ", ".join(f"{id} {percent(low)} to {percent(high)}" for id, (low, high) in ends.items())
     notes.append(f"error of {count:,} producers, 95 % interval: {shown}")
     if (clipped := told.get("clipping")) is not None and menu.question:
         asked, (low, high) = menu.question, clipped["share"]

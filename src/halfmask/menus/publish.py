@@ -116,7 +116,11 @@ def published(menu: Menu, calibration: Calibration) -> Menu:
     made = dict(menu.provenance["offer"])
     crowds = sorted({*(each for each in CROWDS if each <= calibration.producers), int(made["producers"])})
     figures = _Figures(
-        calibration.summary, crowds, float(made["within"]), menu.question.step if menu.question else None
+        calibration.summary,
+        crowds,
+        int(made["producers"]),
+        float(made["within"]),
+        menu.question.step if menu.question else None,
     )
     told: dict[str, Any] = {
         "epsilon": calibration.epsilon,
@@ -156,6 +160,7 @@ class _Figures:
 
     summary: PublicSummary
     crowds: list[int]
+    producers: int
     within: float
     step: float | None
     intervals: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -169,7 +174,9 @@ class _Figures:
             found = {users: published_error(self.summary, setting, users, self.step) for users in self.crowds}
             known = {users: meant(error) for users, error in found.items() if error is not None}
             errors = {users: error.value for users, error in known.items()}
-            needed = meant(needed)
+            enough, needed = needed.value <= self.producers, meant(needed)
+            if enough:  # also after rounding
+                needed = needed._replace(value=min(needed.value, float(self.producers)))
             self.intervals[each.id] = {
                 "errors": {users: list(error[1:]) for users, error in known.items()},
                 "needed": [int(end) for end in needed[1:]],
