@@ -40,6 +40,14 @@ def test_levels_with_epsilons_and_bounds_need_no_data(tmp_path: Path) -> None:
     assert Menu.read(tmp_path / "0.json").provenance[CALIBRATION]["epsilon"] == 4
 
 
+def test_what_is_published_names_no_file_of_the_analysts(tmp_path: Path) -> None:
+    study = tmp_path / "our study.parquet"
+    evaluate(street().profile, grid=GRID, sizes="all").write(study)
+    offer(street().profile, tmp_path / "offer.json", own=tmp_path / "own.json", study=study, **GIVEN)
+    assert "our study" not in (tmp_path / "offer.json").read_text()
+    assert "our study" in (tmp_path / "own.json").read_text()
+
+
 def test_the_own_file_has_the_same_levels_and_exact_figures(tmp_path: Path) -> None:
     own = tmp_path / "offer-own.json"
     shown = offer(street().profile, tmp_path / "offer.json", own=own, **GIVEN).menu

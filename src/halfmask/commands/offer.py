@@ -91,7 +91,7 @@ class OfferOptions(Writes, OfProtection, Tells, Advances):
         A second file: the same levels with figures computed from the readings, for the analyst alone.
     """
 
-    unrecorded: ClassVar[tuple[str, ...]] = ("own",)
+    unrecorded: ClassVar[tuple[str, ...]] = ("own", "sign", "until", "card", "card_data")
     outputs: ClassVar[tuple[str, ...]] = ("output", "own")
     profile: AnyProfile = field(kw_only=False)
     protect: Literal["reading", "day", "whole-day", "month", "home"] = "whole-day"
@@ -256,7 +256,9 @@ def _made(
         else evidence_from_panel(reopen(options.panel, people), people),
     )
     menu = published(made.menu, known) if synthetic and known is not None else made.menu
-    return replace(made, menu=replace(menu, provenance={**menu.provenance, "asked": options.asked()}))
+    files = ("study", "panel") if synthetic else ()  # what is published names no file of the analyst's
+    asked_for = {name: value for name, value in options.asked().items() if name not in files}
+    return replace(made, menu=replace(menu, provenance={**menu.provenance, "asked": asked_for}))
 
 
 def _question(people: "Profile", options: OfferOptions, known: "Calibration | None") -> "Question":

@@ -34,7 +34,7 @@ def offer_rows(menu: Menu) -> list[list[str]]:
 
 
 def _error(known: float | None) -> str:
-    return "-" if known is None else percent(known)
+    return "-" if known is None else _percent(known)
 
 
 def _scores(level: MenuSetting) -> list[str]:
@@ -74,7 +74,7 @@ def _promise_rows(menu: Menu, asked: Question) -> list[list[str]]:
     return rows
 
 
-def percent(share: float) -> str:
+def _percent(share: float) -> str:
     """Return a share in percent, to three digits and without those that mean nothing."""
     return f"{float(f'{100 * share:.3g}'):,g}%"
 
@@ -94,14 +94,14 @@ def _promise_notes(menu: Menu, asked: Question) -> list[str]:
         *averaged(menu.provenance),
         f"epsilon: {promise_words(menu, asked)}",
         f"error: mean error of a {asked.noun}'s {what} of {made['producers']:,} producers; needs: producers for a "
-        f"{decider(menu)} error of {percent(made['within'])}",
+        f"{decider(menu)} error of {_percent(made['within'])}",
         f"{asked.drawn()}; `step` names another",
     ]
     notes += split_notes(menu, asked)
     if (curve := made.get("curve")) is not None:
         notes.append(
             f"a curve costs more: each of {asked.readings:,} intervals of a {asked.noun} with an error of "
-            f"{percent(made['within'])} has epsilon {upwards(curve)} {asked.words()}"
+            f"{_percent(made['within'])} has epsilon {upwards(curve)} {asked.words()}"
         )
     return notes
 
@@ -120,7 +120,7 @@ def offer_warnings(menu: Menu) -> list[str]:
         notes.append(f"{why}; `own` writes the analyst's own figures, from the readings")
     if made:
         notes += [
-            f"{each.id} needs {each.needed:,} producers for a {decider(menu)} error of {percent(made['within'])}: "
+            f"{each.id} needs {each.needed:,} producers for a {decider(menu)} error of {_percent(made['within'])}: "
             f"there are {made['producers']:,}"
             for each in menu.settings
             if each.needed is not None and each.needed > made["producers"]
@@ -144,17 +144,19 @@ def split_notes(menu: Menu, asked: Question) -> list[str]:
 def _closest_words(near: Mapping[str, Any], asked: Question, made: Mapping[str, Any]) -> str:
     """Return a sentence on what comes closest to a strong promise with a small error."""
     count, epsilon = made["producers"], upwards(near["epsilon"])
-    told = [f"with an error of {percent(made['within'])} epsilon is {upwards(near['reached'])}"]
+    told = [f"with an error of {_percent(made['within'])} epsilon is {upwards(near['reached'])}"]
     if near["error"] is not None:
         told.append(
-            f"epsilon {epsilon} has an error of {percent(near['error'])}, or needs {near['producers']:,} producers"
+            f"epsilon {epsilon} has an error of {_percent(near['error'])}, or needs {near['producers']:,} producers"
         )
     if near["readings"] is not None and asked.release != READING:
         told.append(f"masked readings with that error have epsilon {upwards(near['readings'])}")
     if near["split"] is not None:
-        told.append(f"a total split between two services has an error of {percent(near['split'])} at epsilon {epsilon}")
+        told.append(
+            f"a total split between two services has an error of {_percent(near['split'])} at epsilon {epsilon}"
+        )
     return (
-        f"epsilon {epsilon} and an error of {percent(made['within'])} cannot both be had with {count:,} producers: "
+        f"epsilon {epsilon} and an error of {_percent(made['within'])} cannot both be had with {count:,} producers: "
         + "; ".join(told)
     )
 
@@ -181,7 +183,7 @@ def offer_notes(menu: Menu) -> list[str]:
             notes.append("recognised: share of producers named from one masked day by who knows their days before")
         notes.append(
             f"columns headed by a number: mean error of a period's {what} of that many producers; needs: producers "
-            f"for a {decider(menu)} error of {percent(made['within'])}"
+            f"for a {decider(menu)} error of {_percent(made['within'])}"
         )
         if usual := _usual(menu):
             notes.append(usual)
@@ -202,7 +204,7 @@ def calibration_notes(menu: Menu) -> list[str]:
         return notes
     count = menu.provenance["offer"]["producers"]
     ends = {id: each["errors"].get(count, each["errors"].get(str(count))) for id, each in told["intervals"].items()}
-    shown = ", ".join(f"{id} {percent(low)} to {percent(high)}" for id, (low, high) in ends.items())
+    shown = ", ".join(f"{id} {_percent(low)} to {_percent(high)}" for id, (low, high) in ends.items())
     notes.append(f"error of {count:,} producers, 95 % interval: {shown}")
     if (clipped := told.get("clipping")) is not None and menu.question:
         asked, (low, high) = menu.question, clipped["share"]
