@@ -5,6 +5,7 @@ from importlib import import_module
 
 NAMES = (
     "commandline",
+    "spent",
     "profile",
     "evaluate",
     "accuracy",

@@ -11,7 +11,13 @@ import pytest
 
 from halfmask.arrays import FloatArray
 from halfmask.choice.mixed_groups import noise_sums
-from halfmask.evaluation.analytic.global_errors import SubsetTotals, needs_single_draws, standard_sums, sums_one_by_one
+from halfmask.evaluation.analytic.global_errors import (
+    SubsetTotals,
+    global_summaries,
+    needs_single_draws,
+    standard_sums,
+    sums_one_by_one,
+)
 from halfmask.evaluation.analytic.noise_sums import enough
 from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms import mechanism_registry as registry
@@ -203,3 +209,15 @@ def test_grown_noise_is_so_many_times_the_noise(text: str) -> None:
 @pytest.mark.parametrize("name", [each for each in mechanisms() if mechanism(each).unit_parameters is not None])
 def test_noise_of_a_deviation_has_it(name: str) -> None:
     assert PrivacySetting.of_deviation(name, 0.37).variance == pytest.approx(0.37**2, rel=1e-9)
+
+
+def test_sums_of_settings_in_common_are_those_of_each_setting() -> None:
+    law = mechanism("sine")
+    parameters = np.array([[0.9, 0.3, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0, 1.5], [0.3, 0.6, 0.9, 1.2, 1.5]])
+    moments, some = law.moments(parameters), totals(10)
+    found = global_summaries(law, parameters, moments, some, "sum", 5)
+    for row, sigma in enumerate(np.sqrt(moments[:, 1])):
+        x = sums_one_by_one(law, parameters[row], sigma, some, 5, enough(moments)[row])
+        errors = np.abs(x) * sigma
+        assert np.allclose(found[row, :2], [errors.mean(), errors.std()], rtol=1e-9)
+        assert not np.allclose(found[row - 1, :2], [errors.mean(), errors.std()], rtol=1e-2)
