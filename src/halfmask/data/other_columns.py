@@ -172,10 +172,10 @@ def check_quantities(raw: SourceTable, name: str) -> None:
     users = [each for each in raw.distinct(quote(name)) if each]
     shown = {each: quantity_named(each) for each in users}
     if len(set(shown.values())) > 1 and any(shown.values()):
+        some = ", ".join(f"{each} ({what})" if what else each for each, what in list(shown.items())[:4])
         raise ColumnError(
-            f"{raw.source}: {name!r} names sensors of several quantities, "
-            f"{', '.join(f'{each} ({what})' if what else each for each, what in list(shown.items())[:4])}; read those of "
-            f"one quantity, {_each(raw, name, users)}, or say `user={name!r}` where they belong together",
+            f"{raw.source}: {name!r} names sensors of several quantities, {some}; read those of one quantity, "
+            f"{_each(raw, name, users)}, or say `user={name!r}` where they belong together",
             kind="kinds",
         )
 

@@ -198,7 +198,8 @@ def _check_menu(of: ResultsFolder, part: str, menu: str) -> None:
     if card and settings and not _about(card, settings):
         file, other = FILES[part][0], FILES[menu][0]
         raise OptionError(
-            f"{of.folder}/{file} is about other settings than {other}: recreate it with 'halfmask audit {other} -o {file}'",
+            f"{of.folder}/{file} is about other settings than {other}: recreate it with 'halfmask audit {other} -o "
+            f"{file}'",
             kind="settings",
         )
 
