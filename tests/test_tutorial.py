@@ -45,11 +45,11 @@ def test_every_file_that_is_used_was_made_before() -> None:
 
 
 def shown(text: str) -> list[str]:
-    """Lines of the outputs that the text shows, blanks as one; what is set in further goes on with the line before."""
+    """Lines of the outputs that the text shows, blanks as one; what is set in further goes on a line of its block."""
     lines: list[str] = []
     for kind, block in re.findall(r"^```(\w*)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL):
-        for line in block.splitlines() if not kind else ():
-            if line.startswith("     ") and lines and lines[-1].startswith("!"):
+        for place, line in enumerate(block.splitlines() if not kind else ()):
+            if place and line.startswith("     ") and lines and lines[-1].startswith("!"):
                 lines[-1] += " " + " ".join(line.split())
             elif line.strip() not in ("", "..."):
                 lines.append(" ".join(line.split()))

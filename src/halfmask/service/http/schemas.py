@@ -163,6 +163,7 @@ SCHEMAS: dict[str, Plain] = {
     "SplitCounts": _object(dict.fromkeys(("counted", "invalid", "missing"), COUNT)),
     "Period": _object(
         _PERIOD,
+        begins=TEXT,
         release={"enum": [TOTAL]},
         groups=_maybe(_map(named("Period"))),
         split=named("SplitCounts"),
