@@ -184,13 +184,6 @@ class Mechanism(ABC):
         """
         return None
 
-    def common_sums(self, parameters: FloatArray, n: IntArray, rng: np.random.Generator) -> FloatArray | None:
-        """Return sums of n_t > 0 draws of continuous noise under each setting, (S, T), as `sample` draws them.
-
-        All settings take the same random numbers. None if that is not faster than one setting after the other.
-        """
-        return None
-
     def standard_sums(self, n: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Return, for each n > 0 (integer or not), a draw of the sum of n psi, divided by its standard deviation.
 

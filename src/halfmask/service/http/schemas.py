@@ -27,7 +27,7 @@ def _maybe(schema: Plain) -> Plain:
     return {"anyOf": [schema, {"type": "null"}]}
 
 
-def named(name: str) -> Plain:
+def schema_reference(name: str) -> Plain:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
@@ -46,15 +46,15 @@ _INTERVAL = dict.fromkeys(("estimate", "standard_error", "low", "high"), NUMBER)
 _TERMS: Plain = {
     **dict.fromkeys(("name", "purpose"), _NAME),
     "unit": {**_NAME, "maxLength": 40},
-    "lattice": named("Lattice"),
+    "lattice": schema_reference("Lattice"),
     **dict.fromkeys(("begins", "ends"), _TIME),
-    "menu": named("Menu"),
+    "menu": schema_reference("Menu"),
     "release": {"enum": [READING, TOTAL]},
     "readings_expected": _maybe({**POSITIVE, "maximum": MOST_READINGS}),
     "period": {"enum": list(KINDS)},
     "time_zone": TEXT,
     "grace_minutes": COUNT,
-    "rewards": named("Rewards"),
+    "rewards": schema_reference("Rewards"),
     "currency": TEXT,
     "budget": COUNT,
     "least_producers": POSITIVE,
@@ -64,7 +64,7 @@ _TERMS: Plain = {
     "clock_skew_minutes": COUNT,
     **dict.fromkeys(("every_minutes", "most_per_period"), _maybe(COUNT)),
     "groups": _list({"type": "string", "maxLength": LONGEST_GROUP}, maxItems=MOST_GROUPS),
-    "nouns": named("Nouns"),
+    "nouns": schema_reference("Nouns"),
 }
 _FIXED = {name: _TERMS[name] for name in REQUIRED}
 _CHOSEN = {name: schema for name, schema in _TERMS.items() if name in DEFAULTS}
@@ -74,17 +74,17 @@ _PERIOD: Plain = {
     "period": TEXT,
     "state": {"enum": ["open", "closing", "closed"]},
     **dict.fromkeys(("reports", "producers"), _maybe(COUNT)),
-    "settings": _maybe(_map(named("Counts"))),
-    **dict.fromkeys(("sum", "mean", "smoothed"), _maybe(named("Interval"))),
-    "variance": _maybe(named("Variance")),
+    "settings": _maybe(_map(schema_reference("Counts"))),
+    **dict.fromkeys(("sum", "mean", "smoothed"), _maybe(schema_reference("Interval"))),
+    "variance": _maybe(schema_reference("Variance")),
     "influence": _maybe(_map(NUMBER)),
-    "at_bounds": _maybe(named("AtBounds")),
-    "trimmed": _maybe(named("Trimmed")),
+    "at_bounds": _maybe(schema_reference("AtBounds")),
+    "trimmed": _maybe(schema_reference("Trimmed")),
     "withheld": _maybe(TEXT),
 }
 
 SCHEMAS: dict[str, Plain] = {
-    "Refusal": _object({"error": named("ErrorDetails")}),
+    "Refusal": _object({"error": schema_reference("ErrorDetails")}),
     "ErrorDetails": _object(dict.fromkeys(("code", "message", "field"), TEXT)),
     "Status": _object({"status": TEXT}, clock={"enum": ["steady", "settling"]}),
     "Token": _object(_TOKEN),
@@ -92,34 +92,36 @@ SCHEMAS: dict[str, Plain] = {
     "Consumer": _object({"consumer": TEXT, **_TOKEN}),
     "Lattice": _object(dict.fromkeys(("step", "low", "high"), TEXT)),
     "Setting": _object({"id": TEXT, "setting": TEXT}, name=TEXT),
-    "Menu": _object({"settings": _list(named("Setting"), minItems=1)}),
+    "Menu": _object({"settings": _list(schema_reference("Setting"), minItems=1)}),
     "Rewards": _map(COUNT),
     "Nouns": _object({"one": TEXT, "many": TEXT}),
     "Helper": _object({"helper": TEXT, "token": TEXT}, wait_minutes=COUNT),
-    "Campaign": _object(_FIXED, **_CHOSEN, split=_maybe(named("Helper"))),
+    "Campaign": _object(_FIXED, **_CHOSEN, split=_maybe(schema_reference("Helper"))),
     "MadeCampaign": _object({"campaign": TEXT}, warnings=_list(TEXT)),
     "LedBy": _object(
         {"helper": TEXT, "wait_minutes": COUNT, **dict.fromkeys(("campaign", "terms", "refused"), _maybe(TEXT))}
     ),
-    "LaterRewards": _object({"from": TEXT, "rewards": named("Rewards")}),
+    "LaterRewards": _object({"from": TEXT, "rewards": schema_reference("Rewards")}),
     "Offer": _object(
-        {"campaign": TEXT, **_FIXED, **_CHOSEN, "split": _maybe(named("LedBy"))}
-        | {"later_rewards": _list(named("LaterRewards"))}
+        {"campaign": TEXT, **_FIXED, **_CHOSEN, "split": _maybe(schema_reference("LedBy"))}
+        | {"later_rewards": _list(schema_reference("LaterRewards"))}
     ),
-    "Offers": _object({"campaigns": _list(named("Offer"))}),
+    "Offers": _object({"campaigns": _list(schema_reference("Offer"))}),
     "Level": _object(
         {"id": TEXT, "name": TEXT, "setting": TEXT, "noise_std": NUMBER}
         | {"against": {"enum": ["nobody", "everyone", "one_service"]}}
-        | dict.fromkeys(("reports", "odds", "epsilon"), named("Windows"))
+        | dict.fromkeys(("reports", "odds", "epsilon"), schema_reference("Windows"))
         | {"hides_day": YES, "reward": COUNT, "month_reward": _maybe(NUMBER)}
     ),
     "Windows": _object(dict.fromkeys(("one", "day", "month"), _maybe(NUMBER))),
-    "OfferedLevels": _object({**dict.fromkeys(("change", "range", "delta"), NUMBER), "levels": _list(named("Level"))}),
+    "OfferedLevels": _object(
+        {**dict.fromkeys(("change", "range", "delta"), NUMBER), "levels": _list(schema_reference("Level"))}
+    ),
     "Check": _object(
-        {"refused": _maybe(named("ErrorDetails"))},
+        {"refused": _maybe(schema_reference("ErrorDetails"))},
         terms={"type": "object"},
         **dict.fromkeys(("change", "range", "delta"), NUMBER),
-        levels=_list(named("Level")),
+        levels=_list(schema_reference("Level")),
     ),
     "Standing": _object(
         dict.fromkeys(("joined", "budget", "earned", "expected"), WHOLE)
@@ -146,9 +148,9 @@ SCHEMAS: dict[str, Plain] = {
     "PairingCode": _object({"code": TEXT, "campaign": TEXT, "expires": _TIME}),
     "TypedCode": _object({"code": TEXT}),
     "Report": _object({"time": _TIME, "setting": TEXT}, steps=WHOLE, report=_NONCE, share=_BASE64),
-    "SentReports": _object({"reports": _list(named("Report"), maxItems=_MOST)}),
+    "SentReports": _object({"reports": _list(schema_reference("Report"), maxItems=_MOST)}),
     "Receipt": _object({"status": {"enum": ["accepted", "known", "refused"]}}, code=TEXT, reward=COUNT),
-    "Receipts": _object({"results": _list(named("Receipt"))}),
+    "Receipts": _object({"results": _list(schema_reference("Receipt"))}),
     "Counts": _object({"reports": COUNT, "producers": COUNT}),
     "Interval": _object(_INTERVAL),
     "Variance": _object(_INTERVAL, left_out=_list(TEXT)),
@@ -156,7 +158,7 @@ SCHEMAS: dict[str, Plain] = {
     "Population": _object({"producers": COUNT, **_INTERVAL, "assumes": TEXT}),
     "Test": _object({**dict.fromkeys(("statistic", "p"), NUMBER), "degrees": COUNT, "differ": YES}),
     "WeightedMean": _object(
-        {"estimate": _maybe(NUMBER), "test": _maybe(named("Test")), "assumes": TEXT},
+        {"estimate": _maybe(NUMBER), "test": _maybe(schema_reference("Test")), "assumes": TEXT},
         **dict.fromkeys(("standard_error", "low", "high"), NUMBER),
     ),
     "AtBounds": _object({"low": NUMBER, "high": NUMBER}),
@@ -165,25 +167,25 @@ SCHEMAS: dict[str, Plain] = {
         _PERIOD,
         begins=TEXT,
         release={"enum": [TOTAL]},
-        groups=_maybe(_map(named("Period"))),
-        split=named("SplitCounts"),
+        groups=_maybe(_map(schema_reference("Period"))),
+        split=schema_reference("SplitCounts"),
         left_out=_list(TEXT),
-        population=_maybe(named("Population")),
-        weighted_mean=_maybe(named("WeightedMean")),
+        population=_maybe(schema_reference("Population")),
+        weighted_mean=_maybe(schema_reference("WeightedMean")),
     ),
-    "ListedPeriods": _object({"periods": _list(named("Period"))}, next=_maybe(TEXT)),
-    "RewardsFrom": _object({"rewards": named("Rewards"), "from": TEXT}),
+    "ListedPeriods": _object({"periods": _list(schema_reference("Period"))}, next=_maybe(TEXT)),
+    "RewardsFrom": _object({"rewards": schema_reference("Rewards"), "from": TEXT}),
     "LedgerEntry": _object(_ENTRY, reverses=TEXT),
-    "Ledger": _object({"entries": _list(named("LedgerEntry")), "expected": WHOLE, "next": _maybe(TEXT)}),
+    "Ledger": _object({"entries": _list(schema_reference("LedgerEntry")), "expected": WHOLE, "next": _maybe(TEXT)}),
     "Booking": _object(
         {**_ENTRY, "period": TEXT, "state": {"enum": ["expected", "earned"]}, "booked": _TIME}, reverses=TEXT
     ),
-    "Bookings": _object({"entries": _list(named("Booking")), "next": _maybe(TEXT)}),
+    "Bookings": _object({"entries": _list(schema_reference("Booking")), "next": _maybe(TEXT)}),
     "NewNode": _object({"name": _NAME}, expires=_TIME),
     "Node": _object({"node": TEXT, **_TOKEN}),
     "OwnNode": _object({"node": TEXT, "campaign": TEXT}),
     "Cell": _object({"reports": COUNT, "producers": COUNT, "sum": WHOLE, "squares": COUNT}),
-    "Cells": _object({"version": COUNT, "periods": _map(_map(named("Cell")))}),
+    "Cells": _object({"version": COUNT, "periods": _map(_map(schema_reference("Cell")))}),
     "StoredCells": _object({"periods": _map({"enum": ["stored", "closed", "not_newer"]})}),
     "Exchange": _object(
         {"open": _list(TEXT), "cells": {"type": "object"}},
@@ -197,10 +199,10 @@ SCHEMAS: dict[str, Plain] = {
         **dict.fromkeys(("verify_key", "ticket_key"), _BASE64),
     ),
     "Share": _object({"time": _TIME, "report": _NONCE, "share": _BASE64}),
-    "SentShares": _object({"shares": _list(named("Share"), maxItems=_MOST)}),
+    "SentShares": _object({"shares": _list(schema_reference("Share"), maxItems=_MOST)}),
     "Withdrawn": _object({"withdrawn": COUNT}),
     "Verifier": _object({"report": _NONCE, "verifier": _BASE64}),
-    "Verifiers": _object({"reports": _list(named("Verifier"), maxItems=_MOST)}),
+    "Verifiers": _object({"reports": _list(schema_reference("Verifier"), maxItems=_MOST)}),
     "Verdicts": _object({"results": _list({"enum": ["valid", "invalid", "missing"]})}),
     "Nonces": _object({"reports": _list(_NONCE)}),
     "SplitSum": _object({"share": _maybe(_BASE64), "reports": COUNT}),
@@ -270,11 +272,11 @@ def described(
     parameters += [{"name": name, "in": "query", "schema": QUERY.get(name, TEXT)} for name in query]
     parameters += [{"name": name, "in": "header", "schema": TEXT} for name in headers]
     text = TEXT if media.startswith("text/") else {"type": "string", "format": "binary"}
-    schema = named(ANSWERS[operation]) if media == "application/json" else text
+    schema = schema_reference(ANSWERS[operation]) if media == "application/json" else text
     done = {"description": "done", "content": {media: {"schema": schema}}}
-    error = {"description": "an error", "content": {"application/json": {"schema": named("Refusal")}}}
+    error = {"description": "an error", "content": {"application/json": {"schema": schema_reference("Refusal")}}}
     found: Plain = {"parameters": parameters} if parameters else {}
     if body is not None:
-        found["requestBody"] = {"required": True, "content": {"application/json": {"schema": named(body)}}}
+        found["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema_reference(body)}}}
     found["responses"] = {**{str(status): done for status in statuses}, "default": error}
     return found | ({"security": [{"token": []}]} if token else {})
