@@ -21,7 +21,7 @@ LONG := audits/card audits/empirical choice/mix commands/audit commands/bad_inpu
   device/share_commands device/sharing evaluation/brute evaluation/direct evaluation/direct_runs \
   evaluation/direct_spark evaluation/exact_lattice evaluation/same_answer evaluation/users_needed menus/axes \
   menus/compare menus/four_panels menus/offer menus/public_summary menus/publish menus/refine menus/same_anywhere \
-  menus/solve menus/summary_privacy profiles/duplicates profiles/registers profiles/routes profiles/store \
+  menus/least_noise menus/summary_privacy profiles/duplicates profiles/registers profiles/routes profiles/store \
   protection/attacks_all protection/guarantee
 LONG_FILES := $(foreach each,$(LONG),tests/$(subst /,/test_,$(each)).py)
 quick: check

@@ -28,7 +28,7 @@ from halfmask.service.report_decisions import Post
 from halfmask.service.request import digest, issue, system_clock
 from halfmask.service.serve import initialise
 from halfmask.service.service import Service
-from halfmask.service.storage.databases import file_of
+from halfmask.service.storage.database_kinds import file_of
 from halfmask.service.storage.identity_rows import producers
 from halfmask.service.storage.report_rows import ReportRow
 from halfmask.service.storage.sql_store import Store, open_store

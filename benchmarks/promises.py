@@ -18,9 +18,9 @@ from halfmask.data.synth import synth
 from halfmask.errors import OptionError
 from halfmask.evaluation.sampling import population
 from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.least_noise import strongest
 from halfmask.menus.promised_levels import clipping
 from halfmask.menus.question import Question, question_of
-from halfmask.menus.solve import strongest
 from halfmask.profiles.build import build_profile
 from halfmask.profiles.profile import Profile
 from halfmask_device.decimals import number_text, upwards

@@ -1,7 +1,7 @@
 """The terms of a split campaign: one text that leader, helper and devices share, and that every share is bound to.
 
-A device compares the texts of both services byte by byte. Their hash is part of the context of each share, so a share
-that was made for other terms does not verify.
+`split_services` compares the texts of both services byte by byte. Their hash is part of the context of each share, so
+a share that was made for other terms does not verify.
 """
 
 import hashlib

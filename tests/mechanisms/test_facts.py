@@ -32,7 +32,7 @@ from tests.statistics import ks_two_sample, share
 SOURCE = Path(__file__).parent.parent.parent / "src" / "halfmask"
 PERIODS = 20_000
 TESTS = 12
-LISTS = ("solve.py", "check.py", "promised_levels.py", "recognised_share.py")
+LISTS = ("least_noise.py", "check.py", "promised_levels.py", "recognised_share.py")
 
 
 class CappedLaplace:

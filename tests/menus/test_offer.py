@@ -18,6 +18,7 @@ from halfmask.evaluation.experiment import Experiment
 from halfmask.figures.results_folder import ResultsFolder
 from halfmask.mechanisms.grid import grid
 from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.least_noise import least_noise
 from halfmask.menus.menu import Menu, menu_json
 from halfmask.menus.menu_requirements import Demand
 from halfmask.menus.menu_table import protection_cells
@@ -25,7 +26,6 @@ from halfmask.menus.offer import Offer, least_laplace, offer
 from halfmask.menus.offer_table import offer_notes, offer_rows, offer_warnings
 from halfmask.menus.optimize import optimize
 from halfmask.menus.question import Question
-from halfmask.menus.solve import least_noise
 from halfmask.menus.study_scores import AnyStudy
 from halfmask.menus.total_error import producers_needed, total_error, usual_error
 from halfmask.pages.first_section import offer_section, why_dangerous

@@ -11,12 +11,12 @@ import pytest
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.experiment import Experiment
 from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.least_noise import least_noise
 from halfmask.menus.menu import Menu
 from halfmask.menus.offer import Offer, offer
 from halfmask.menus.offer_table import offer_notes, offer_rows
 from halfmask.menus.promised_levels import clipping, settings_keeping
 from halfmask.menus.question import Question, periods_in, question_of, usual_bounds
-from halfmask.menus.solve import least_noise
 from halfmask.menus.study_scores import AnyStudy
 from halfmask.menus.total_error import total_error
 from halfmask.protection.guarantees.whole_days import spread_epsilon

@@ -7,7 +7,7 @@ import pytest
 
 from halfmask.service.serve import initialise
 from halfmask.service.storage.campaign_rows import EntryRow
-from halfmask.service.storage.databases import Sqlite
+from halfmask.service.storage.database_kinds import Sqlite
 from halfmask.service.storage.period_rows import ClosedRow, KnownRow, SnapshotRow
 from halfmask.service.storage.report_rows import PERIODS, ReportRow, buckets_of
 from halfmask.service.storage.sql_store import Store, open_store, prepare_database

@@ -10,7 +10,7 @@ from halfmask.errors import OptionError
 from halfmask_device.decimals import number_text, upwards
 
 if TYPE_CHECKING:
-    from halfmask.menus.solve import Solved
+    from halfmask.menus.least_noise import Solved
 
 
 class Solve(OfProtection):
@@ -49,8 +49,8 @@ class Solve(OfProtection):
 @command(Solve, group="Choose")
 def solve(options: Solve) -> "Solved":
     """Return the least noise of each mechanism that keeps a promise, or the strongest promise that an error allows."""
+    from halfmask.menus.least_noise import least_noise, strongest
     from halfmask.menus.menu_requirements import parse_share
-    from halfmask.menus.solve import least_noise, strongest
 
     people = None if options.profile is None else profile_of(options.profile)
     menu = None if options.menu is None else menu_of(options.menu)

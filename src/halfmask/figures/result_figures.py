@@ -19,9 +19,9 @@ from halfmask.figures.solutions import solved_plot
 from halfmask.figures.study_samples import samples_of
 from halfmask.figures.style import Figure, line_style, subplots
 from halfmask.figures.trajectories import trajectory_data, trajectory_plot
+from halfmask.menus.least_noise import Solved
 from halfmask.menus.menu import Menu
 from halfmask.menus.offer import Offer
-from halfmask.menus.solve import Solved
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.show import picture_data
 from halfmask.protection.guarantees.guarantee import Guarantee

@@ -2,7 +2,7 @@
 
 from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot
 from halfmask.figures.style import PALETTE
-from halfmask.menus.solve import Solved
+from halfmask.menus.least_noise import Solved
 from halfmask_device.decimals import upwards
 
 

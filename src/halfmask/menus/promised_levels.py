@@ -16,8 +16,8 @@ import numpy as np
 from halfmask.errors import OptionError
 from halfmask.evaluation.sampling import population
 from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.least_noise import Solution, least_noise, strongest
 from halfmask.menus.question import WHOLE, Question
-from halfmask.menus.solve import Solution, least_noise, strongest
 from halfmask.menus.total_error import producers_needed, total_error
 from halfmask.plain import Share
 from halfmask.profiles.profile import Profile

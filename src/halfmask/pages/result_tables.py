@@ -11,12 +11,12 @@ from halfmask.choice.recommend import Recommendation
 from halfmask.choice.wished_level import WishedLevels
 from halfmask.errors import OptionError
 from halfmask.evaluation.study import Study
+from halfmask.menus.least_noise import Solved
 from halfmask.menus.menu import Menu
 from halfmask.menus.menu_scale import score_words
 from halfmask.menus.menu_table import menu_rows
 from halfmask.menus.offer import Offer
 from halfmask.menus.offer_table import offer_rows
-from halfmask.menus.solve import Solved
 from halfmask.pages.page_parts import Markup, html_table
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.show import table_rows

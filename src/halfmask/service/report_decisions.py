@@ -13,7 +13,7 @@ from halfmask.service.cells import added_cells, cell_name
 from halfmask.service.refusal import Refusal, forbidden, unauthenticated
 from halfmask.service.split.leader_intake import LeaderIntake
 from halfmask.service.storage.campaign_rows import EntryRow
-from halfmask.service.storage.databases import Range
+from halfmask.service.storage.database_kinds import Range
 from halfmask.service.storage.identity_rows import Identity, Role
 from halfmask.service.storage.report_rows import ReportTuple
 from halfmask.service.storage.sql_store import Transaction

@@ -35,7 +35,7 @@ from halfmask.service.split import split_closing
 from halfmask.service.split.helper_requests import RESTORED
 from halfmask.service.split.split_options import MOST_EPSILON, SplitOptions, plain_address
 from halfmask.service.steady_clock import SteadyClock
-from halfmask.service.storage.databases import read_url
+from halfmask.service.storage.database_kinds import read_url
 from halfmask.service.storage.sql_store import open_store, prepare_database
 from halfmask.service.storage.tables import newest_version
 from halfmask_device.http_client import ServiceClient

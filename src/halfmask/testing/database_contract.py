@@ -4,8 +4,9 @@
     def test_my_kind(check):
         check("mykind://user:password@host/an_empty_database")
 
-Each check takes the address of an empty database, whose kind is in `halfmask.service.storage.databases.DATABASES`. A
-database that acknowledges a write before it is on disk is refused by `prepare` itself.
+Each check takes the address of an empty database. Its kind is in
+`halfmask.service.storage.database_kinds.DATABASES`. A database that acknowledges a write before it is on disk is
+refused by `prepare` itself.
 """
 
 import threading

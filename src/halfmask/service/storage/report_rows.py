@@ -1,4 +1,4 @@
-"""The table of reports, and the statements on it.
+"""The table of reports, and the statements on it; `database_kinds` inserts rows, each kind of database in its way.
 
 The reports of a period of a campaign are one bucket (see `Campaign.bucket`). They are stored together, so that they can
 be deleted without searching.
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import PrimaryKeyConstraint, case, delete, func, select
 
-from halfmask.service.storage.databases import Range, Stored
+from halfmask.service.storage.database_kinds import Range, Stored
 from halfmask.service.storage.identity_rows import producers
 from halfmask.service.storage.tables import Statements, chunks, table, text, whole
 from halfmask_device.instants import Instant

@@ -18,7 +18,7 @@ from halfmask.errors import OptionError, RunError
 from halfmask.service.refusal import Refusal
 from halfmask.service.storage.campaign_rows import CampaignStatements
 from halfmask.service.storage.cell_rows import CellStatements
-from halfmask.service.storage.databases import DATABASES, file_of, read_url
+from halfmask.service.storage.database_kinds import DATABASES, file_of, read_url
 from halfmask.service.storage.identity_rows import IdentityStatements
 from halfmask.service.storage.operator_rows import OperatorStatements
 from halfmask.service.storage.period_rows import PeriodStatements

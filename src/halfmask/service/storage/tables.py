@@ -27,7 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.mysql import LONGTEXT
 from sqlalchemy.schema import SchemaItem
 
-from halfmask.service.storage.databases import DATABASES
+from halfmask.service.storage.database_kinds import DATABASES
 from halfmask_device.instants import Instant
 
 Plain = dict[str, Any]

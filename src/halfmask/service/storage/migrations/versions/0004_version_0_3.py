@@ -180,7 +180,7 @@ def _move(connection: sa.Connection, row: Any) -> None:
     """Move the reports of a campaign, period by period."""
     from halfmask.service.campaign import Campaign
     from halfmask.service.cells import count_reports
-    from halfmask.service.storage.databases import DATABASES
+    from halfmask.service.storage.database_kinds import DATABASES
     from halfmask.service.storage.sql_store import Transaction
 
     campaign, tx = Campaign(row[0], row[1], row[2], json.loads(row[3])), Transaction(connection)

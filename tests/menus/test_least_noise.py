@@ -10,10 +10,10 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from halfmask.errors import OptionError
 from halfmask.mechanisms.mechanism_registry import mechanism, mechanisms
 from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.least_noise import Solved, least_noise, promising, strongest
 from halfmask.menus.menu import noise_std
 from halfmask.menus.optimize import optimize
 from halfmask.menus.question import Question
-from halfmask.menus.solve import Solved, least_noise, promising, strongest
 from halfmask.menus.total_error import total_error
 from halfmask.protection.best_guess import guess_error
 from halfmask.protection.evidence import population_of
