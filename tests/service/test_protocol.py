@@ -160,7 +160,7 @@ def test_nobody_joins_a_campaign_that_takes_no_more_reports(world: World) -> Non
 
 def test_rewards_fit_the_budget_whole_or_not_at_all(world: World) -> None:
     consumer = world.consumer()
-    campaign = world.campaign(consumer, budget=8, least_producers=1)
+    campaign = world.campaign(consumer, budget=8)
     one, two = world.join(campaign), world.join(campaign)
     times = [f"2026-11-16T10:0{minute}:00Z" for minute in range(6)]
     assert world.report(one, (times[0], 1, "N"), (times[1], 1, "N"), (times[2], 1, "A")) == [

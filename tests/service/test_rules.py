@@ -367,7 +367,7 @@ def test_what_is_closed_is_not_looked_for_again(world: World) -> None:
 
 def test_reversals_are_new_entries_and_free_the_budget(world: World) -> None:
     consumer = world.consumer()
-    campaign = world.campaign(consumer, budget=5, least_producers=1)
+    campaign = world.campaign(consumer, budget=5)
     producer = world.join(campaign)
     world.report(producer, (minute(0), 1, "N"))
     (entry,) = world.ok("GET", "/v1/me/ledger", producer)["entries"]

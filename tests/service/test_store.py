@@ -95,8 +95,7 @@ def test_a_ledger_is_read_in_parts(store: Store) -> None:
         while page := tx.shown_entries(campaign, found[-1].public if found else None, 3):
             found += page
         assert [entry.public for entry in found] == [f"{period}{number}" for period in "pr" for number in range(5)]
-        newest = tx.newest_entry()
-        assert [tx.hidden_spending(campaign, look) for look in (newest, newest - 2, 0)] == [10, 6, 0]
+        assert tx.hidden_spending(campaign) == 10
         own = tx.entries_of(0, None, 4)
         assert [entry.public for entry in own + tx.entries_of(0, own[-1].public, 9)] == [
             f"{period}{number}" for period in "pqr" for number in (0, 2, 4)

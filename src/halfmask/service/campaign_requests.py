@@ -1,9 +1,7 @@
 """Requests about campaigns: consumers offer, list, pay, read and close; nodes send their cells."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from halfmask.service.campaign import Campaign, check_campaign, check_rewards, check_whole
@@ -16,7 +14,7 @@ from halfmask.service.report_decisions import book_reversal
 from halfmask.service.request import Call, Request, new_name, parse_json
 from halfmask.service.split.leading import check_split_offer, lead, public_split
 from halfmask.service.storage.campaign_rows import UPSTREAM, EntryRow
-from halfmask.service.storage.sql_store import StoreFullError, StoreGoneError, Transaction
+from halfmask.service.storage.sql_store import Transaction
 from halfmask.service.storage.tables import Plain
 from halfmask_device.campaign_calendar import Span
 from halfmask_device.instants import instant_text
@@ -179,38 +177,11 @@ def show_closed(call: Call) -> Plain:
 
 def ledger(call: Call) -> Plain:
     """List the entries of published periods, without producers, times or settings; all others are one sum."""
-
-    def answer(call: Call, campaign: Campaign, expected: int) -> Plain:
-        after, most = _after(call, campaign.key), _limit(call.request.query)
-        rows = call.tx.shown_entries(campaign.key, after, most or MOST_ENTRIES)
-        entries = [{"entry": row.public, "amount": row.amount, **_reverses(row)} for row in rows]
-        return {"entries": entries, "expected": expected, **_next(rows, most)}
-
-    return with_expected(call, answer)
-
-
-def with_expected(call: Call, answer: Callable[[Call, Campaign, int], Plain]) -> Plain:
-    """Answer with what open and withheld periods cost, as it was when the consumer could last be told.
-
-    That is when at least ``least_producers`` producers who stay had got a reward since the time before, so that no
-    difference of two answers is about fewer.
-    """
     campaign = call.own_campaign()
-    name, least = f"expected_{campaign.key}", campaign.least
-
-    def look(tx: Transaction) -> int:
-        return int(tx.fact(name) or 0)
-
-    def due(tx: Transaction) -> bool:
-        return tx.rewarded_since(campaign.key, look(tx), least) >= least
-
-    if due(call.tx):
-        with suppress(StoreGoneError, StoreFullError), call.service.store.transaction() as tx:
-            tx.lock(campaign.key)
-            if due(tx):  # nobody else was faster
-                tx.put_fact(name, str(tx.newest_entry()))
-            return answer(replace(call, tx=tx), campaign, tx.hidden_spending(campaign.key, look(tx)))
-    return answer(call, campaign, call.tx.hidden_spending(campaign.key, look(call.tx)))
+    after, most = _after(call, campaign.key), _limit(call.request.query)
+    rows = call.tx.shown_entries(campaign.key, after, most or MOST_ENTRIES)
+    entries = [{"entry": row.public, "amount": row.amount, **_reverses(row)} for row in rows]
+    return {"entries": entries, "expected": call.tx.hidden_spending(campaign.key), **_next(rows, most)}
 
 
 def my_ledger(call: Call) -> Plain:

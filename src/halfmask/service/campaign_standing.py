@@ -9,7 +9,7 @@ from typing import Any
 from halfmask.errors import OptionError
 from halfmask.service.campaign import Campaign, check_campaign, check_rewards
 from halfmask.service.campaign_periods import periods
-from halfmask.service.campaign_requests import ALWAYS, read_campaign, with_expected
+from halfmask.service.campaign_requests import ALWAYS, read_campaign
 from halfmask.service.level_promises import levels_of
 from halfmask.service.refusal import Refusal
 from halfmask.service.request import Call, Request, parse_json
@@ -23,19 +23,16 @@ LATEST = 60
 
 def show_standing(call: Call) -> Plain:
     """Return members, money and refused reports. Open periods are one number, as in the ledger."""
-
-    def answer(call: Call, campaign: Campaign, expected: int) -> Plain:
-        spent = call.tx.spent(campaign.key)
-        return {
-            "joined": call.tx.members(campaign.key),
-            "budget": campaign.terms["budget"],
-            "earned": sum(spent.values()),
-            "expected": expected,
-            "by_period": spent,
-            "refused": _refused(call.service.counters.totals(), campaign.public),
-        }
-
-    return with_expected(call, answer)
+    campaign = call.own_campaign()
+    spent = call.tx.spent(campaign.key)
+    return {
+        "joined": call.tx.members(campaign.key),
+        "budget": campaign.terms["budget"],
+        "earned": sum(spent.values()),
+        "expected": call.tx.hidden_spending(campaign.key),
+        "by_period": spent,
+        "refused": _refused(call.service.counters.totals(), campaign.public),
+    }
 
 
 def _refused(counted: dict[str, float], campaign: str) -> dict[str, int]:

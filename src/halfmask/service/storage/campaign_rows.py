@@ -18,7 +18,6 @@ from sqlalchemy import (
     update,
 )
 
-from halfmask.service.storage.identity_rows import producers
 from halfmask.service.storage.tables import (
     Plain,
     Statements,
@@ -78,9 +77,6 @@ spendings = table(
     PrimaryKeyConstraint("campaign", "period"),
 )
 """The sum of the entries of a period, and whether its entries are shown to the consumer."""
-_BY_PERIOD = spendings.join(
-    entries, and_(entries.c.campaign == spendings.c.campaign, entries.c.period == spendings.c.period)
-)
 
 
 class CampaignRow(NamedTuple):
@@ -157,25 +153,11 @@ class CampaignStatements(Statements):
         for part in chunks(list(periods)):
             self._do(update(spendings).where(s.campaign == campaign, s.period.in_(part)).values(shown=1))
 
-    def hidden_spending(self, campaign: int, look: int) -> int:
-        """Return the sum of the entries up to the number ``look`` of periods whose entries are not shown."""
-        s, e = spendings.c, entries.c
-        hidden, later = (s.campaign == campaign, s.shown == 0), select(func.sum(e.amount)).select_from(_BY_PERIOD)
-        whole = select(func.coalesce(func.sum(s.amount), 0)).where(*hidden).scalar_subquery()
-        return int(
-            self._do(select(whole - func.coalesce(later.where(*hidden, e.id > look).scalar_subquery(), 0))).scalar_one()
-        )
-
-    def rewarded_since(self, campaign: int, look: int, most: int) -> int:
-        """Return how many producers of hidden periods got a reward after an entry and have not left, up to ``most``."""
-        s, e, p = spendings.c, entries.c, producers.c
-        joined = _BY_PERIOD.join(producers, p.id == e.producer)
-        query = select(e.producer).distinct().select_from(joined).where(s.campaign == campaign, s.shown == 0)
-        return len(self._do(query.where(e.id > look, e.amount > 0, p.left_at.is_(None)).limit(most)).all())
-
-    def newest_entry(self) -> int:
-        """Return the number of the newest entry. A later one of a campaign that is locked has a higher number."""
-        return int(self._do(select(func.coalesce(func.max(entries.c.id), 0))).scalar_one())
+    def hidden_spending(self, campaign: int) -> int:
+        """Return the sum of the entries of periods whose entries are not shown."""
+        s = spendings.c
+        query = select(func.coalesce(func.sum(s.amount), 0)).where(s.campaign == campaign, s.shown == 0)
+        return int(self._do(query).scalar_one())
 
     def shown_entries(self, campaign: int, after: str | None, most: int) -> list[EntryRow]:
         """Return entries of published periods, by period: at most ``most`` after the one named ``after``."""
