@@ -38,7 +38,7 @@ coverage: set-up
 
 # The documents as a site, with the Python reference, in site/.
 docs: $(VENV)/.dev
-	$(BIN)/mkdocs build --quiet --strict
+	$(BIN)/mkdocs build --strict
 
 # The pictures of the documents, from a new demo.
 pictures: set-up

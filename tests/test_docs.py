@@ -239,7 +239,6 @@ def site(documents: Path, into: Path) -> subprocess.CompletedProcess[str]:
         "-m",
         "mkdocs",
         "build",
-        "--quiet",
         "--strict",
         "-f",
         str(config),
@@ -292,7 +291,7 @@ class QuietFiles(SimpleHTTPRequestHandler):
 @pytest.mark.slow
 def test_a_reference_to_what_is_not_there_would_be_noticed(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "index.md").write_text("# Reference\n\n::: halfmask.commands.evaluate.no_such_function\n")
+    (tmp_path / "docs" / "reference.md").write_text("# Reference\n\n::: halfmask.commands.evaluate.no_such_function\n")
     ended = site(tmp_path / "docs", tmp_path)
     assert ended.returncode != 0
     assert "no_such_function" in ended.stderr

@@ -118,16 +118,19 @@ def test_swiss_households() -> None:
     assert values["averaging"] == pytest.approx(0.0685 / 2**0.5, rel=0.19)  # the median of 128 trials, 3 deviations
     assert values["smoothing"] == pytest.approx(0.40, abs=0.03)
     assert values["reconstruction"] == pytest.approx(0.358, abs=0.01)
-    for name, expected in (
-        ("reidentification-day", 0.45),
-        ("reidentification-half", 0.62),
-        ("own-total-day", 0.08),
-        ("own-total-month", 0.015),
-        ("quietest-week", 0.77),
-        ("presence", 0.86),
-        ("peak", 0.40),
+    for (
+        name,
+        known,
+    ) in (  # what docs/protection.md prints: an attack that has become weaker fails here, or a table is old
+        ("reidentification-day", 0.508),
+        ("reidentification-half", 0.816),
+        ("own-total-day", 0.0688),
+        ("own-total-month", 0.0146),
+        ("quietest-week", 0.832),
+        ("presence", 0.881),
+        ("peak", 0.449),
     ):
-        assert found[name].low < expected < found[name].high
+        assert values[name] == pytest.approx(known, rel=0.02), name
     assert values["floating point"] > 0.4
     assert values["guessable seed"] == 1
     assert values["colour"] == 1

@@ -139,6 +139,16 @@ class Fleet:
                 meter.deliver(again[start : start + 1000])
             meter.hang_up()
 
+    def booked(self, meter: Meter) -> int:
+        """What a meter's ledger adds up to, page by page."""
+        path, found = "/v1/me/ledger", 0
+        while True:
+            page = self.service.ok("GET", path, meter.token)
+            found += sum(entry["amount"] for entry in page["entries"])
+            if page["next"] is None:
+                return found
+            path = f"/v1/me/ledger?after={page['next']}"
+
     def check(self) -> int:
         """Everything sent was acknowledged, and counts exactly once; its number."""
         for meter in self.meters:
@@ -147,8 +157,7 @@ class Fleet:
         values = [value for meter in self.meters for _, value in meter.acknowledged]
         service, path = self.service, f"/v1/campaigns/{self.campaign}"
         for meter in self.meters:
-            entries = service.ok("GET", "/v1/me/ledger", meter.token)["entries"]
-            assert sum(entry["amount"] for entry in entries) == len(meter.acknowledged)
+            assert self.booked(meter) == len(meter.acknowledged)
         closed = service.ok("POST", f"{path}/periods/{self.day}/close", self.consumer)
         assert closed["reports"] == len(values)
         assert closed["sum"]["estimate"] == sum(values)

@@ -18,7 +18,7 @@ from halfmask.service.http.app import EdgeOptions, create_app
 from halfmask.service.http.read_request import parse_post
 from halfmask.service.http.readiness import KEPT
 from tests.service.process import served
-from tests.service.servers import fresh_database
+from tests.service.servers import free_port, fresh_database, wait_for_port
 from tests.service.world import CAMPAIGN, World, fresh, sqlite_url
 
 
@@ -94,7 +94,9 @@ def test_processes_count_together_and_what_the_dead_counted_stays(tmp_path: Path
 def test_two_workers_count_every_request(postgres_address: str, tmp_path: Path) -> None:
     url = fresh_database(postgres_address)
     operator = fresh(url)
-    with served(url, tmp_path / "log", "--workers", "2", "--access-log", port=18_431) as service:
+    port = free_port()
+    with served(url, tmp_path / "log", "--workers", "2", "--access-log", port=port) as service:
+        wait_for_port(port, service.process)
         for _ in range(50):
             service.ok("GET", "/v1/campaigns")
         for _ in range(5):
