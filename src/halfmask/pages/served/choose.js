@@ -66,6 +66,7 @@ async function open(words) {
 async function start() {
   const words = await Words.load();
   words.with({ one: words.say("one"), many: words.say("many"), day: words.say("day") }).fill(document);
+  document.title = words.say("title");
   const secure = window.isSecureContext;
   at("insecure").hidden = secure;
   const again = async () => {
@@ -73,7 +74,7 @@ async function start() {
       await open(words);
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
-      at("trouble").textContent = error.status ? error.message : words.say("no_service");
+      at("trouble").textContent = error.status === 404 ? words.say("unknown_campaign") : error.status ? error.message : words.say("no_service");
       at("trouble").hidden = false;
       if (!error.status || error.status >= 500) setTimeout(again, AGAIN);
     }

@@ -131,7 +131,7 @@ export class PageDevice {
   }
   async change(setting) {
     await ask("PATCH", "/v1/me", { token: this.member.token, body: { setting } });
-    this.update((own) => (own.setting = setting));
+    this.update((own) => Object.assign(own, { first: own.first ?? own.setting, setting }));
   }
   async leave() {
     const answer = await ask("DELETE", "/v1/me", { token: this.member.token });

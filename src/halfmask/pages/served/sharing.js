@@ -110,14 +110,16 @@ export class Sharing {
   show() {
     const { words, campaign, choice } = this, { member } = this.device, { level } = choice;
     const split = level.against === "one_service", secure = window.isSecureContext;
-    at("join").hidden = Boolean(member) || !secure;
+    at("join").hidden = Boolean(member) || !secure || this.ended;
+    at("ended").hidden = Boolean(member) || !this.ended;
+    at("ended").textContent = this.saidEnded();
     at("member").hidden = !member;
     at("by-page").disabled = split;
     if (split && at("by-page").checked) document.querySelector("[name=by][value=device]").checked = true;
     at("by-page-hint").textContent = words.say(split ? "by_page_split" : "by_page_hint");
     at("page-way").hidden = !at("by-page").checked;
     at("device-way").hidden = at("by-page").checked;
-    at("command").textContent = this.command();
+    at("command").replaceChildren(...this.command().split(/ (?=--)/).flatMap((text) => [Object.assign(document.createElement("span"), { textContent: text }), " "]));
     at("agree-words").textContent = words.say("agree", { id: level.id, ends: words.date(Date.parse(campaign.ends), campaign.time_zone) });
     at("join-now").disabled = !at("agree").checked;
     if (member) this.showMember(member, level);
@@ -129,7 +131,7 @@ export class Sharing {
     return ["halfmask join", location.origin, `--campaign ${campaign.campaign} --setting ${choice.level.id}`, ...asked.filter(Boolean), "--state mine --pair"].join(" ");
   }
   showMember(member, level) {
-    const { words, campaign } = this, byPage = member.by === "page", stays = !member.left;
+    const { words, campaign } = this, byPage = member.by === "page", stays = !member.left && !this.ended && this.trouble !== "gone";
     at("by").textContent = words.say(byPage ? "joined_by_page" : "joined_by_device", { id: member.setting });
     at("state").textContent = this.state(member);
     at("give").hidden = !byPage || !stays;
@@ -138,7 +140,7 @@ export class Sharing {
     at("change-device").hidden = byPage || !stays || level.id === member.setting;
     at("change-device").textContent = words.say("change_device", { command: this.command() });
     at("leave").hidden = !stays;
-    at("forget").hidden = stays && this.trouble !== "gone";
+    at("forget").hidden = stays;
     at("budget").hidden = !byPage;
     at("budget-left").textContent = `${Math.max(0, Math.round(100 * (1 - this.used())))} %`;
     at("rewards").textContent = this.rewards();
@@ -149,18 +151,23 @@ export class Sharing {
     const said = [];
     if (member.left) return words.say("state_stopped_left");
     if (this.trouble === "gone") return words.say("state_stopped_gone");
-    if (Date.now() > Date.parse(campaign.ends) + campaign.grace_minutes * 60000) {
-      return words.say("state_stopped_ended", { ends: words.date(Date.parse(campaign.ends), campaign.time_zone) });
-    }
+    if (this.ended) return this.saidEnded();
     if (this.spent()) said.push(words.say("state_stopped_budget"));
     if (this.trouble === "offline" || !navigator.onLine) said.push(words.say("state_offline", { count: member.waiting.length }));
     const accepted = count("accepted") + count("known"), late = count("refused", "closed");
     const waits = words.say("state_waiting", { count: accepted, least: campaign.least_producers, period: words.say(`period_${campaign.period}`) });
-    if (!said.length) said.push(member.by === "device" ? words.say("state_device") : accepted ? waits : words.say("state_idle"));
-    if (late) said.push(words.say("state_late", { count: late }));
     const others = member.sent.filter((each) => each.status === "refused" && each.code !== "closed");
+    if (!said.length && (accepted || !late && !others.length)) said.push(member.by === "device" ? words.say("state_device") : accepted ? waits : words.say("state_idle"));
+    if (late) said.push(words.say("state_late", { count: late }));
     if (others.length) said.push(words.say("state_refused", { count: others.length, why: words.reason(others.at(-1).code) }));
     return said.join(" ");
+  }
+  /** Whether the campaign is over, with the time in which it still takes reports. */
+  get ended() {
+    return Date.now() > Date.parse(this.campaign.ends) + this.campaign.grace_minutes * 60000;
+  }
+  saidEnded() {
+    return this.words.say("state_stopped_ended", { ends: this.words.date(Date.parse(this.campaign.ends), this.campaign.time_zone) });
   }
   /** The share of this month's budget that is used: each report costs its part of its level's epsilon of 30 days. */
   used() {
