@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -74,6 +75,16 @@ def test_the_caption_names_all_that_an_epsilon_is_about(data: LastingPromises) -
     assert last is not None
     assert f"{level}, the strongest, keeps {last.named()}" in told
     assert re.search(rf"after {data.promises[level][-1].readings:,} readings", told)
+
+
+def test_of_totals_a_month_has_the_offers_epsilon_of_30_days(offer: Menu) -> None:
+    assert offer.question is not None
+    asked = replace(offer.question, protect="whole-day", release="total", window=1, low=0, high=40, change=40)
+    found = lasting_data(type(offer)(**{**vars(offer), "question": asked}), 48)
+    assert found is not None
+    assert found.marks == {1: "day", 7: "week", 30: "month", 365: "year"}
+    for each, kept in zip(offer.settings, found.promises.values(), strict=False):
+        assert next(one for one in kept if one.readings == 30).epsilon == asked.month().epsilon(each.setting)
 
 
 def test_without_an_offer_there_is_none(offer: Menu) -> None:

@@ -233,7 +233,7 @@ def test_refused_reports_are_told_by_reason(browser: Browser, service: Hosted) -
     campaign = filled(service)
     assert report(service, join(service, campaign), midnight(3), 1) == "refused"
     page = signed_in(browser, service, campaign).page
-    expect(page.locator("#refused")).to_contain_text("1 are of a time to come")
+    expect(page.locator("#refused")).to_contain_text("Of a time to come: 1")
     entry = service.ok("GET", f"/v1/campaigns/{campaign}/periods", service.consumer)["periods"][0]
     expect(page.locator("#influence")).to_contain_text(f"{entry['influence']['1']:,.0f} kWh")
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot
 from halfmask.figures.style import line_style
 from halfmask.menus.menu import Menu
-from halfmask.menus.question import Question
+from halfmask.menus.question import EACH_READING, Question, periods_in
 from halfmask.protection.guarantees.promises import LARGE_EPSILON, Promise, promise, times
 from halfmask_device.decimals import number_text
 
@@ -29,6 +29,11 @@ class LastingPromises:
     promises: dict[str, list[Promise]]
     marks: dict[float, str]
 
+    @property
+    def noun(self) -> str:
+        """What a report is of."""
+        return "reading" if self.question.release == EACH_READING else "total"
+
     def longest(self, level: str) -> Promise | None:
         """Return the guarantee for the most readings whose epsilon is still small enough to mean anything; None without
         one.
@@ -38,7 +43,7 @@ class LastingPromises:
 
 
 def lasting_data(offer: Menu | None, day: int) -> LastingPromises | None:
-    """Return the guarantees for one reading up to a year of days with ``day`` readings each.
+    """Return the guarantees for one report up to a year of days with ``day`` readings each, or a total per period.
 
     Every report is assumed to have new noise. The result is None without an offer, without a masked level, or if it is
     not stated what the epsilons cover.
@@ -46,34 +51,39 @@ def lasting_data(offer: Menu | None, day: int) -> LastingPromises | None:
     if offer is None or offer.question is None or len(offer.settings) < 2:
         return None
     asked = offer.question
-    counts = sorted({*(count for count in WITHIN_A_DAY if count < day), *(day * days for days in (*DAYS, *BETWEEN))})
+    of = {
+        days: day * days if asked.release == EACH_READING else periods_in(days, asked.period)
+        for days in (*DAYS, *BETWEEN)
+    }
+    counts = sorted({*(count for count in WITHIN_A_DAY if count < of[1]), *of.values()})
     promises = {}
     for each in offer.settings[:-1]:
         found = asked.asked(each.setting)
         promises[f"{each.id} {each.name}".strip()] = [promise(found, count, asked.delta) for count in counts]
-    marks: dict[float, str] = {1: "one", **{day * days: name for days, name in DAYS.items()}}
+    marks: dict[float, str] = {1: "one", **{of[days]: name for days, name in DAYS.items()}}
     return LastingPromises(asked, promises, marks)
 
 
 def lasting_caption(data: LastingPromises) -> str:
     """Return the caption, with change, delta, and how long the strongest level's guarantee lasts."""
     text = (
-        f"Reports use a promise up: each of so many readings in a row was changed by up to {data.question.size}, or "
-        f"none was. First panel: epsilon, at delta 0 for one reading and at delta "
+        f"Reports use a promise up: each of so many {data.noun}s in a row was changed by up to "
+        f"{data.question.size}, or none was. Left: epsilon, at delta 0 for one {data.noun} and at delta "
         f"{number_text(data.question.delta)} for more; above {LARGE_EPSILON:g} (thin line) it says next to nothing. "
-        "Second panel: how often an attacker who knows everything else guesses right which of the two it was, at "
+        "Right: how often an attacker who knows everything else guesses right which of the two it was, at "
         "the most; at 50 % reports tell nothing. "
     )
     level = min(data.promises, key=lambda name: data.promises[name][0].odds)
     last = data.longest(level)
     if last is None:
         return f"{text}What to see: no level keeps epsilon {LARGE_EPSILON:g} or less for a change of " + (
-            f"{data.question.size} in one reading at delta {number_text(data.question.delta)}."
+            f"{data.question.size} in one {data.noun} at delta {number_text(data.question.delta)}."
         )
     year = data.promises[level][-1]
+    kept = last.named().replace("reading", data.noun)
     return (
-        f"{text}What to see: {level}, the strongest, keeps {last.named()}; the attacker is then right "
-        f"{times(last.odds)}, and after {year.readings:,} readings {times(year.odds)}."
+        f"{text}What to see: {level}, the strongest, keeps {kept}; the attacker is then right "
+        f"{times(last.odds)}, and after {year.readings:,} {data.noun}s {times(year.odds)}."
     )
 
 
@@ -86,7 +96,7 @@ def lasting_plot(data: LastingPromises) -> Plot:
         epsilons.append(Mark(level, counts, values, line_style(order)))
         counts, values = [each.readings for each in kept], [100 * each.odds for each in kept]
         odds.append(Mark(level, counts, values, line_style(order)))
-    x = PlotAxis("readings in a row", log=True, ticks=data.marks)
+    x = PlotAxis(f"{data.noun}s in a row", log=True, ticks=data.marks)
     epsilon = PlotAxis("epsilon (upper bound)", log=True)
     right = PlotAxis("right guesses, at most, %", limits=(48, 102))
     return Plot(

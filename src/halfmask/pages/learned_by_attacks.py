@@ -33,7 +33,7 @@ def learned(menu: Menu, card: ReportCard | None = None) -> Markup:
         "What attacks find out, with 95 % intervals over the attacked users. Of totals: how far off the middle user's "
         f"is known. Of the others: how often the attacker is right. “{AS_UNMASKED}”: no measurable difference."
     )
-    table = html_table(meaning, ["Attack", *ids, "Unmasked"], rows, numbers=range(1, len(ids) + 2))
+    table = html_table(meaning, ["Attack", *ids, "Unmasked"], rows)
     return joined_markup([bullets(told) if told else "", table])
 
 

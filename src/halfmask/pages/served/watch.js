@@ -167,11 +167,11 @@ export class Watch {
     const { unit, least_producers: least, live } = this.campaign, entry = this.all.at(-1);
     const { last } = this, few = this.standing.joined < least, now = entry && entry.state !== "closed";
     const found = entry?.sum ?? last?.sum, of = entry?.sum ? entry : last;
-    at("today-title").textContent = now && (entry.sum || !last) ? "Today so far" : "The last total";
+    at("today-title").textContent = !last || (now && entry.sum) ? "Today so far" : "The last total";
     at("today").textContent = found ? withUnit(found.estimate, unit) : few ? `${this.standing.joined} of ${least}. Totals appear at ${least}.` : "No total yet.";
-    if (found) at("today-more").textContent = `${of.period}: ${band(found)} ${unit} holds the truth in 95 of 100 periods; ${number(of.producers)} producers.${of === entry ? "" : ` ${entry.period} is still open.`}`;
-    else if (few) at("today-more").textContent = `${this.standing.joined} take part. A total of fewer than ${least} would say too much about each.`;
-    else if (entry && entry.state !== "closed") at("today-more").textContent = live ? `${entry.period} is open: it is shown from ${least} producers on.` : `${entry.period} is open. Its total appears when it is closed.`;
+    if (found) at("today-more").textContent = `${of.period}: ${band(found)} ${unit} holds the truth in 95 of 100 periods; ${number(of.producers)} producers.${of === entry ? "" : ` ${entry.period} is ${entry.state === "closing" ? "being closed" : "still open"}.`}`;
+    else if (few) at("today-more").textContent = `A total of fewer than ${least} would say too much about each.`;
+    else if (entry && entry.state !== "closed") at("today-more").textContent = live ? `${entry.period} is open: it is shown from ${least} producers on.` : `${entry.period} is ${entry.state}. Its total appears when it is closed.`;
     else at("today-more").textContent = entry ? `${entry.period}: ${entry.withheld ?? "no reports"}.` : "The campaign has not begun.";
   }
   draw() {
@@ -196,7 +196,7 @@ export class Watch {
     head.append(cell("span", first), ...(first === last ? [] : [" to ", cell("span", last)]));
     head.scope = "row";
     if (!found) {
-      const rest = cell("td", each.state !== "closed" ? `${each.state}${why === "open" ? "" : `: ${why} so far`}` : why === "no reports" ? why : `withheld: ${why}`);
+      const rest = cell("td", each.state !== "closed" ? `${each.state}${why === each.state ? "" : `: ${why} so far`}` : why === "no reports" ? why : `withheld: ${why}`);
       rest.colSpan = 3 + accurate;
       rest.className = "quiet";
       made.append(head, rest);
@@ -241,7 +241,7 @@ export class Watch {
   }
   care() {
     const { refused } = this.standing, { last } = this, { unit, lattice } = this.campaign;
-    const said = Object.entries(refused).map(([code, count]) => `${number(count)} ${REASONS[code] ?? code}`);
+    const said = Object.entries(refused).map(([code, count]) => `${REASONS[code] ?? code}: ${number(count)}`);
     at("refused").replaceChildren(...(said.length ? said : ["None since the service started."]).map((text) => cell("li", text)));
     const { trimmed, at_bounds: ends, influence } = last ?? {}, asks = [];
     if (trimmed) asks.push(`${last.period}: some producers' sums are too extreme to belong to the others'. Without the ${number(trimmed.left_out)} most extreme the total is ${withUnit(trimmed.estimate, unit)} (${band(trimmed)}). 'halfmask suspects' lists whom to ask.`);
@@ -255,9 +255,9 @@ export class Watch {
 }
 
 const REASONS = {
-  closed: "came after their period was closed", conflict: "differ from an earlier report of the same time", future: "are of a time to come",
-  outside_campaign: "are of a time outside of the campaign", unknown_setting: "name a level that the menu does not have",
-  implausible: "lie further out than the noise reaches", malformed: "cannot be read"
+  closed: "After their period was closed", conflict: "Different from an earlier report of the same time", future: "Of a time to come",
+  outside_campaign: "Of a time outside of the campaign", unknown_setting: "Of a level that the menu does not have",
+  implausible: "Further out than the noise reaches", malformed: "Could not be read"
 };
 const cell = (name, text, kind = "") => Object.assign(document.createElement(name), { textContent: text, className: kind });
 const cells = (name, texts) => {
