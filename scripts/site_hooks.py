@@ -59,6 +59,7 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:  # noqa:
         "<pre>": '<pre tabindex="0">',
         "</table>": "</table></div>",
         '<div class="navbar ': '<div role="banner" class="navbar ',
+        "</head>": '<style id="hljs-light"></style><style id="hljs-dark"></style></head>',  # the theme's switch
     }
     for old, new in changes.items():
         output = output.replace(old, new)

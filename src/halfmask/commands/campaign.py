@@ -348,7 +348,7 @@ def main(options: CampaignOptions) -> None:
     period = terms.period.replace("_", " ")
     note(f"{plain['name']}: the sum of each {period} in {terms.time_zone}, from {terms.least_producers} producers on")
     first, last = (at(each).astimezone(time_zone(terms.time_zone)) for each in (terms.begins, terms.ends - 1))
-    note(f"from {first:%Y-%m-%d} to {last:%Y-%m-%d}, that day included; {_count(terms):,} times a {period}")
+    note(f"from {first:%Y-%m-%d} to {last:%Y-%m-%d}, that day included; {_count(terms):,} totals, one per {period}")
     note(f"purpose: {terms.purpose}")
     if terms.signature:
         note(terms.signature.words(date.today()))

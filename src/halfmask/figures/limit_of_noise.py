@@ -70,8 +70,8 @@ def limit_plot(data: LimitFigure) -> Plot:
     ]  # fmt: skip
     paths.append(Mark(LIMIT, noise.privacy, noise.utility, _look(LIMIT)))
     texts = one_label_each(list(data.places), *zip(*data.places.values(), strict=True))
-    sides = ["top right" if q > 2 * NEAR else "bottom right" for q, _ in data.places.values()]
-    paths.append(_menu(data.places, texts, sides))  # nothing is drawn to the upper right of the limit
+    sides = ["bottom left" if q > 2 * NEAR else "top right" for q, _ in data.places.values()]
+    paths.append(_menu(data.places, texts, sides))  # no line is drawn there
     near = {id: (size, 100 * part) for id, (size, part) in data.near.items() if size >= noise.deviation[0]}
     shares = [
         Mark(
@@ -90,9 +90,11 @@ def limit_plot(data: LimitFigure) -> Plot:
     density = PlotAxis("density", limits=(0, min(top, DENSEST)))
     left = PlotAxis("error of the best guess (deviations of the readings)", limits=(0, 1))
     title = "The limit of all additive noise"
+    least = min([float(np.min(noise.utility)), *(u for _, u in data.places.values())])
+    utility = PlotAxis("utility", limits=(least - 0.25 * (1 - least), 1 + 0.1 * (1 - least)))  # with room for names
     return Plot(
         [
-            Subplot(title, score_scale("privacy"), PlotAxis("utility"), paths, legend="lower left"),
+            Subplot(title, score_scale("privacy"), utility, paths, legend="lower left"),
             Subplot("How close noise comes to it", size, of_limit, shares, 100, legend="lower right", columns=3),
             Subplot(
                 f"The noise, at deviation {noise.chosen:.2g} {data.unit}".strip(),
