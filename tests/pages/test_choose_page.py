@@ -236,6 +236,38 @@ def test_what_others_named_is_shown_as_text(browser: Browser, service: Hosted) -
     assert visit.wrong == []
 
 
+def test_a_campaign_that_has_ended_asks_for_nothing(browser: Browser, service: Hosted, campaign: str) -> None:
+    visit = opened(browser, service, campaign)
+    page = visit.page
+    joined(visit)
+    assert page.locator("#give").is_visible()
+    page.clock.set_fixed_time(midnight(60))
+    page.reload()
+    expect(page.locator("#forget")).to_be_visible()
+    for place in ("#give", "#leave"):
+        expect(page.locator(place)).to_be_hidden()
+    page.locator("#forget").click()
+    expect(page.locator("#ended")).to_be_visible()
+    assert page.locator("#join").is_hidden()
+
+
+def test_a_browsers_budget_stays_that_of_its_first_level(
+    browser: Browser, service: Hosted, campaign: str, tmp_path: Path
+) -> None:
+    found = service.ok("GET", f"/v1/campaigns/{campaign}/levels")["levels"]
+    month = {each["id"]: each["epsilon"]["month"] for each in found}
+    left = round(100 * (1 - month["A"] / 30 / month["B"]))  # after one day of A
+    assert left < 90  # by A's own budget 97
+    visit = opened(browser, service, campaign)
+    page = visit.page
+    joined(visit, 2)
+    choose(visit, 1)
+    page.locator("#change").click()
+    expect(page.locator("#change")).to_be_hidden()
+    page.set_input_files("#file", readings(tmp_path / "day.csv"))
+    expect(page.locator("#budget-left")).to_have_text(f"{left} %")
+
+
 def test_the_page_speaks_in_the_campaigns_nouns(browser: Browser, service: Hosted) -> None:
     campaign = service.campaign(nouns={"one": "station", "many": "stations"})
     page = opened(browser, service, campaign).page

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot
 from halfmask.figures.style import line_style
 from halfmask.menus.menu import Menu
-from halfmask.menus.question import EACH_READING, Question, periods_in
+from halfmask.menus.question import Question, periods_in
 from halfmask.protection.guarantees.promises import LARGE_EPSILON, Promise, promise, times
 from halfmask_device.decimals import number_text
+from halfmask_device.setting import READING
 
 WITHIN_A_DAY = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 DAYS = {1: "day", 7: "week", 30: "month", 365: "year"}
@@ -32,7 +33,7 @@ class LastingPromises:
     @property
     def noun(self) -> str:
         """What a report is of."""
-        return "reading" if self.question.release == EACH_READING else "total"
+        return "reading" if self.question.release == READING else "total"
 
     def longest(self, level: str) -> Promise | None:
         """Return the guarantee for the most readings whose epsilon is still small enough to mean anything; None without
@@ -52,8 +53,7 @@ def lasting_data(offer: Menu | None, day: int) -> LastingPromises | None:
         return None
     asked = offer.question
     of = {
-        days: day * days if asked.release == EACH_READING else periods_in(days, asked.period)
-        for days in (*DAYS, *BETWEEN)
+        days: day * days if asked.release == READING else periods_in(days, asked.period) for days in (*DAYS, *BETWEEN)
     }
     counts = sorted({*(count for count in WITHIN_A_DAY if count < of[1]), *of.values()})
     promises = {}
