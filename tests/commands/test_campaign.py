@@ -248,6 +248,16 @@ def test_a_card_is_shown_only_with_the_data_that_its_signer_declares_public(tmp_
     page = (tmp_path / "other-statement.html").read_text()
     assert "A. Officer declares" in page
     assert "a &lt;public&gt; panel" in page
+    signed_with = Menu.read(tmp_path / "other.json")
+    digest = hashlib.sha256((tmp_path / "card.json").read_bytes()).hexdigest()
+    assert signed_with.provenance["attacks"] == {"card": digest, "data": "a <public> panel"}
+    assert digest in page
+    offer_command(tmp_path / "other.json", tmp_path / "bare.json", **asked)
+    assert "attacks" not in Menu.read(tmp_path / "bare.json").provenance
+    text = (tmp_path / "other.json").read_text()
+    (tmp_path / "other.json").write_text(text.replace("a <public> panel", "our own readings"))
+    with pytest.raises(FileFormatError):
+        Menu.read(tmp_path / "other.json")
 
 
 def test_what_was_changed_after_it_was_signed_is_refused(tmp_path: Path) -> None:

@@ -282,3 +282,8 @@ def test_solve_finds_the_least_noise_for_a_whole_day() -> None:
     assert found["laplace"].setting.parameters[0] == pytest.approx(40, rel=2e-3)
     assert found["gaussian"].noise_std > 2 * found["laplace"].noise_std
     assert all(each.setting.release == "total" for each in found.values())
+
+
+def test_a_homes_promise_is_not_about_one_day() -> None:
+    with refused("option.protect", "protect"):
+        question_of("home", "total", None, low=LOW, high=HIGH)

@@ -35,7 +35,7 @@ def test_all_that_is_told_has_passed_the_noise(monkeypatch: pytest.MonkeyPatch) 
     assert public_summary(other, 1, BOUNDS) == public_summary(one, 1, BOUNDS)
 
 
-@pytest.mark.parametrize(("period", "apart", "told"), [("day", 2, 12), ("week", 2, 84), ("hour", 2, 1)])
+@pytest.mark.parametrize(("period", "apart", "told"), [("day", 2, 12), ("week", 2, 84), ("hour", 2, 1), ("day", 5, 12)])
 def test_readings_of_a_period_are_told_at_a_usual_interval(period: str, apart: int, told: float) -> None:
     case = household(users=100, days=28, step=apart)
     found = public_summary(build_profile(case.panel, period=period), 100.0)

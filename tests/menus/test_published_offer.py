@@ -1,5 +1,7 @@
 """The command that publishes an offer: what it writes follows from the summary, and the analyst's own file says so."""
 
+import math
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +87,41 @@ def test_levels_are_not_chosen_by_figures_that_the_noise_covers() -> None:
     why = told.provenance[CALIBRATION]["unknown"]
     assert any(why in each for each in offer_warnings(told))
     assert all(each.needed is None for each in told.settings)
+
+
+def test_a_promise_about_all_readings_of_a_day_does_not_rest_on_a_noisy_number_of_them() -> None:
+    few = street().profile.subset(street().profile.labels[:20])
+    asked: dict[str, Any] = {**GIVEN, "private": 0.1, "protect": "day", "change": 0.5}
+    with refused("option.noisy", "window"):
+        offer(few, **asked)
+    told = offer(few, window=12, **asked).menu.question
+    assert told is not None
+    assert told.window == 12
+
+
+def test_nothing_is_said_about_masked_readings_if_their_number_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Epsilon of a day's readings is nearly in proportion to their number."""
+
+    def figures(private: float) -> tuple[Any, Any]:
+        made = offer(street().profile, **{**GIVEN, "private": private}).menu.provenance["offer"]
+        return made["curve"], made["closest"] and made["closest"]["readings"]
+
+    assert all(each > 0 for each in figures(20))
+    assert figures(1e-3) == (None, None), "of an unknown total"
+    monkeypatch.setattr("halfmask.menus.public_summary.INTERVAL_STANDS_OUT", math.inf)
+    assert figures(20) == (None, None)
+
+
+def test_published_epsilons_are_rounded_up() -> None:
+    menu = offer(street().profile, **{**GIVEN, "epsilon": "8,2.43"}).menu
+    assert menu.provenance["offer"]["closest"]["epsilon"] == 2.5
+
+
+def test_the_statement_says_why_errors_are_missing(tmp_path: Path) -> None:
+    few = street().profile.subset(street().profile.labels[:20])
+    asked = {**GIVEN, "private": 0.1}
+    menu = offer(few, tmp_path / "offer.json", sign="A. Officer", until="2027-12-31", **asked).menu
+    assert escape(menu.provenance[CALIBRATION]["unknown"][1:]) in (tmp_path / "offer-statement.html").read_text()
 
 
 def test_nothing_spent_publishes_nothing() -> None:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import field, replace
 from datetime import date
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
@@ -126,7 +127,7 @@ class OfferOptions(Writes, OfProtection, Tells, Advances):
 
             card = None if self.card is None else ReportCard.read(self.card)
             with whole_file(path) as temporary:
-                temporary.write_text(statement(made.menu, card, self.card_data or ""), encoding="utf-8")
+                temporary.write_text(statement(made.menu, card), encoding="utf-8")
             return
         own = self.own is not None and path == Path(self.own)
         super().save(made.own if own else made.menu, path)
@@ -167,8 +168,15 @@ def offer(options: OfferOptions) -> "Offer":
 
     if options.sign is not None and options.until is not None:
         made = _made_already(options) or _offered(options)
-        return replace(made, menu=sign(made.menu, options.sign, options.until))
+        return replace(made, menu=sign(made.menu, options.sign, options.until, _declared(options)))
     return _offered(options)
+
+
+def _declared(options: OfferOptions) -> dict[str, str] | None:
+    """Return the card's SHA-256 and which data its signer declares it to be made on; None without a card."""
+    if options.card is None:
+        return None
+    return {"card": sha256(Path(options.card).read_bytes()).hexdigest(), "data": options.card_data or ""}
 
 
 def _made_already(options: OfferOptions) -> "Offer | None":
@@ -263,11 +271,18 @@ def _made(
 
 def _question(people: "Profile", options: OfferOptions, known: "Calibration | None") -> "Question":
     """Return what the levels promise. Of a published offer it follows from public inputs and the summary."""
-    from halfmask.menus.question import HOME
+    from halfmask.menus.question import DAY, HOME
 
     if known is None:
         return options.question(people)
     asked = replace(options, low=known.low, high=known.high).question(known.profile)
+    if (asked.protect == DAY or asked.spread) and options.window is None and not known.summary.interval_known:
+        raise OptionError(
+            f"the noise of the summary hides how many readings a {asked.noun} has, and the promise is about all of "
+            "them: name their number, `window`",
+            kind="noisy",
+            field="window",
+        )
     return replace(asked, window=known.periods) if asked.protect == HOME else asked
 
 

@@ -70,6 +70,7 @@ def main(options: Solve, *, shown: Display = IN_SHORT) -> None:
     found = solve(options)
     asked = found.question.words()
     best = found.solutions[0]
+    change, reports = (found.question.change, 1) if found.question.spread else found.question.reports
     told = (
         f"The strongest promise with that error: {best.setting} has epsilon {upwards(best.window)} {asked}."
         if options.epsilon is None
@@ -81,7 +82,9 @@ def main(options: Solve, *, shown: Display = IN_SHORT) -> None:
             to_plain(found),
             [("", found.rows())],
             told,
-            f"halfmask audit --setting {best.setting} --sensitivity {number_text(found.question.change)}",
+            f"halfmask audit --setting {best.setting} --sensitivity {number_text(change)}"
+            + (f" --window {reports}" if reports > 1 else "")
+            + (f" --step {number_text(found.question.step)}" if found.question.step else ""),
             found.objections(),
             words=found.notes(),
         )

@@ -38,6 +38,8 @@ OWN = "own"
 """Entry of the provenance of a menu that is the analyst's own and must not be published."""
 CALIBRATION = "calibration"
 """Entry of the provenance of a menu that is published: what was released about the producers for it."""
+ATTACKS = "attacks"
+"""Entry of the provenance of a menu that was signed with an audit's card: its hash, and what it was made on."""
 EVERYONE, NOT_BOTH = "everyone", "everyone but the two services together"
 """Against whom a promise holds: of masked values, and of totals that are split between two services."""
 ALWAYS = ("id", "setting", "bin", "privacy", "utility", "objective", "noise_std")
@@ -277,8 +279,12 @@ def brief(setting: PrivacySetting) -> str:
     return setting.law.brief(str(setting), setting.parameters)
 
 
-def sign(menu: Menu, by: str, until: str) -> Menu:
-    """Return the menu with a signature and its hash. Raise an OptionError if it is not for publication."""
+def sign(menu: Menu, by: str, until: str, attacks: Mapping[str, str] | None = None) -> Menu:
+    """Return the menu with a signature and its hash. Raise an OptionError if it is not for publication.
+
+    ``attacks``  ``card``, the SHA-256 of the card's file, and ``data``, what the signer declares it to be made on; the
+                 hash covers both
+    """
     menu.check_publishable()
     if menu.question is None:
         raise OptionError("this menu promises nothing that could be signed: take an offer", kind="sign", field="sign")
@@ -288,7 +294,9 @@ def sign(menu: Menu, by: str, until: str) -> Menu:
         raise OptionError(f"{until!r} is not a date: write it like 2027-12-31", kind="date", field="until") from error
     if not by.strip() or not by.isprintable() or len(by) > LONGEST:
         raise OptionError(f"a name of 1 to {LONGEST} characters signs an offer", kind="sign", field="sign")
-    return replace(menu, signed=SignedOffer(by.strip(), last, offer_hash(menu_json(menu))))
+    kept = {name: value for name, value in menu.provenance.items() if name != ATTACKS}
+    declared = replace(menu, signed=None, provenance=kept | ({} if attacks is None else {ATTACKS: dict(attacks)}))
+    return replace(declared, signed=SignedOffer(by.strip(), last, offer_hash(menu_json(declared))))
 
 
 def menu_json(menu: Menu) -> dict[str, Any]:

@@ -30,8 +30,10 @@ VOTE = 10**6
 """Number of parts of a vote."""
 LOWEST, HIGHEST = -40, 40
 """Octaves of |s|, the same for every dataset: 2^-40 to 2^41 in the readings' unit. Others count as the nearest."""
-APART = tuple(seconds * SECOND for seconds in (1, 10, 60, 300, 900, 1800, 3600, 7200, 21_600, 86_400))
+APART = tuple(seconds * SECOND for seconds in (1, 10, 60, 300, 600, 900, 1800, 3600, 7200, 21_600, 86_400))
 """Usual intervals between readings."""
+MORE = 1.1
+"""A producer may have this many times as many readings as its interval's number."""
 CALENDAR_DAYS = {"M": 30, "Y": 365}
 MOST_SPREAD = 4.0
 """Variance of log2 |s| that counts as a whole vote: most readings then lie within a factor of 16."""
@@ -91,7 +93,9 @@ def spread_votes(profile: Profile, _: Bounds = (0.0, 1.0)) -> IntArray:
 def interval_votes(profile: Profile, _: Bounds = (0.0, 1.0)) -> IntArray:
     """Return each row's vote for one of the intervals `APART`.
 
-    A row votes for the interval whose number of readings in a period is nearest to its own, over periods with readings.
+    A row votes for the longest interval that has at least its own number of readings in a period, over periods with
+    readings. So a period has no more readings than a promise about all of them counts. A tenth more than the interval's
+    number, as on a day with 25 hours, still is the interval's.
 
     Proof. A row is one whole vote for one cell. Two rows differ by 2 VOTE at most. Noise of scale 2 VOTE/e on each cell
     is e-differentially private.
@@ -99,9 +103,9 @@ def interval_votes(profile: Profile, _: Bounds = (0.0, 1.0)) -> IntArray:
     readings = profile.cells[..., 0]
     held = (readings > 0).sum(axis=1) * profile.rows["members"]
     own = np.maximum(readings.sum(axis=1) / np.maximum(held, 1), 1.0)
-    nearest = np.abs(np.log(own[:, None] / usual_counts(profile))).argmin(axis=1)
+    enough = np.maximum((MORE * usual_counts(profile) >= own[:, None]).sum(axis=1) - 1, 0)
     found = np.zeros((len(profile), len(APART)), np.int64)
-    found[np.arange(len(profile)), nearest] = VOTE
+    found[np.arange(len(profile)), enough] = VOTE
     return found
 
 

@@ -1,7 +1,8 @@
 """Levels of an offer by their promise: for each epsilon, the law that keeps it with the least error of a total.
 
-One report, or one change that is spread over many, is best protected by Laplace noise: epsilon is the change over b, at
-delta 0. For changes in tens of reports at a small delta Gaussian noise may need less, so both are tried there.
+One report, or one change that is spread over many, is protected by Laplace noise: epsilon is the change over b, at
+delta 0, and in proportion less for a smaller change. Staircase noise is quieter at the largest change, but has nearly
+its whole epsilon at any smaller one. For changes in tens of reports at a small delta Gaussian noise may need less, so both are tried there.
 
 Without wanted epsilons the strongest level is the one whose total has just the wanted error if all producers choose it,
 and each level below it has twice the epsilon of the one above.

@@ -23,12 +23,15 @@ from halfmask.menus.setting_protection import Protection
 from halfmask.menus.synthetic_profile import synthetic_profile
 from halfmask.menus.total_error import CROWDS
 from halfmask.profiles.profile import Profile
+from halfmask_device.decimals import upwards
 from halfmask_device.setting import READING
 
 FOR_BOUNDS = 0.2
 """Part of epsilon that is spent on bounds of totals if they are not given."""
 DIGITS = 2
 """Significant digits of published figures without an interval."""
+EPSILONS = ("epsilon", "reached", "readings", "curve")
+"""Figures of an offer that are rounded up, as every epsilon is."""
 PRIVATE = ("fingerprint", "asked", "sources", "guarantee_costs")
 """Entries of a menu's provenance that are about the analyst's files, or that the summary is too coarse for."""
 
@@ -128,8 +131,13 @@ def published(menu: Menu, calibration: Calibration) -> Menu:
         "protects": "everything about one producer",
         "producers": calibration.producers,
     }
+    near = made.get("closest")
+    if not calibration.summary.interval_known:  # then nothing is said about masked readings
+        made |= {name: None for name in ("curve",) if name in made}
+        made |= {"closest": {**near, "readings": None}} if near else {}
     if (why := unknown(calibration.summary, menu.settings[0].setting.release)) is not None:
         told["unknown"] = why
+        made |= {name: None for name in ("curve", "closest") if name in made}
         settings = tuple(map(_assumed, menu.settings))
     else:
         settings = tuple(map(figures.level, menu.settings))
@@ -220,12 +228,14 @@ def _rounded(made: Mapping[str, Any]) -> dict[str, Any]:
     """Return the offer's own figures in a few digits; what was asked stays as it is."""
     asked = ("step", "within", "producers", "clipping")
     kept = {name: value for name, value in made.items() if name not in PRIVATE}
-    return {name: value if name in asked else _shortened(value) for name, value in kept.items()}
+    return {name: value if name in asked else _shortened(value, name) for name, value in kept.items()}
 
 
-def _shortened(value: Any) -> Any:
+def _shortened(value: Any, name: str = "") -> Any:
     if isinstance(value, Mapping):
-        return {name: _shortened(each) for name, each in value.items()}
+        return {name: _shortened(each, name) for name, each in value.items()}
+    if name in EPSILONS and value is not None:
+        return float(upwards(value, DIGITS))
     if isinstance(value, float | int) and not isinstance(value, bool):
         return type(value)(_short(value))
     return value

@@ -298,7 +298,14 @@ def question_of(
     count = window or (full_period(profile) if profile else REPORTS[0])
     bounds = _bounds(profile, low, high) if protect in WHOLE or release != EACH_READING else (0.0, 0.0)
     if protect in WHOLE:
-        lasting = {WHOLE_DAY: 1, MONTH: periods_in(MONTH_DAYS, period), HOME: len(profile.periods) if profile else 1}
+        if protect == HOME and profile is None:
+            raise OptionError(
+                "a home's promise is about every period that it shares: give a profile to count them, or ask about "
+                "`protect=month`",
+                kind="protect",
+                field="protect",
+            )
+        lasting = {WHOLE_DAY: 1, MONTH: periods_in(MONTH_DAYS, period), HOME: len(profile.periods) if profile else 0}
         changed, times = bounds[1] - bounds[0], lasting[protect]
     else:
         times = 1 if protect == READING else count

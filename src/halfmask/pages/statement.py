@@ -3,7 +3,7 @@
 from halfmask import __version__
 from halfmask.audits.card import ReportCard
 from halfmask.errors import OptionError
-from halfmask.menus.menu import CALIBRATION, Menu
+from halfmask.menus.menu import ATTACKS, CALIBRATION, Menu
 from halfmask.menus.offer_table import calibration_notes
 from halfmask.pages.learned_by_attacks import learned
 from halfmask.pages.offered_levels import levels_table, promised
@@ -18,11 +18,10 @@ LIMITS = (
 """What no level promises."""
 
 
-def statement(menu: Menu, card: ReportCard | None = None, data: str = "") -> str:
+def statement(menu: Menu, card: ReportCard | None = None) -> str:
     """Return the page of a signed offer, as text.
 
-    ``card``  the audit of the same levels, whose attacks are shown
-    ``data``  which public data the card is of, as the signer declares
+    ``card``  the audit of the same levels, whose attacks are shown; the menu was signed with it
     """
     if menu.signed is None or menu.question is None:
         raise OptionError("only a signed offer has a statement: name `sign` and `until`", kind="sign", field="sign")
@@ -37,17 +36,18 @@ def statement(menu: Menu, card: ReportCard | None = None, data: str = "") -> str
         what=f"{made.get('producers', 0):,} producers; totals of each {menu.question.noun}",
         levels=levels_table(menu, None),
         promises=bullets(promised(menu)),
-        attacks=_attacks(menu, card, data),
-        calibration=bullets(_sentences(calibration_notes(menu))) if CALIBRATION in menu.provenance else "",
+        attacks=_attacks(menu, card),
+        calibration=bullets(_sentences(_rests_on(menu))) if CALIBRATION in menu.provenance else "",
         limits=bullets(LIMITS),
         signed=menu.signed,
         foot=f"halfmask {__version__}",
     )
 
 
-def _attacks(menu: Menu, card: ReportCard | None, data: str) -> Markup:
+def _attacks(menu: Menu, card: ReportCard | None) -> Markup:
     """Return what attacks found out, on whose readings, and which levels page one would recommend by it."""
-    if card is None or menu.signed is None:
+    declared = menu.provenance.get(ATTACKS)
+    if card is None or menu.signed is None or declared is None:
         return paragraph("No audit was published with this offer.", "absent")
     kept = [each.id for each in level_advice(menu, None, card) if not each.against]
     told = f"Recommended by the report's rule: {', '.join(kept) or 'none of the levels'}."
@@ -57,9 +57,16 @@ def _attacks(menu: Menu, card: ReportCard | None, data: str) -> Markup:
         )
     of = (
         f"Attacks were run on {card.about.evidence} of {card.about.users:,} users. {menu.signed.by} declares that "
-        f"these data are public: {data} (fingerprint {card.about.fingerprint[:12]})."
+        f"these data are public: {declared['data']} (fingerprint {card.about.fingerprint[:12]}). The hash below covers this "
+        f"declaration and the card, whose file has the SHA-256 {declared['card']}."
     )
     return joined_markup([learned(menu, card), paragraph(of), paragraph(told)])
+
+
+def _rests_on(menu: Menu) -> list[str]:
+    """Return what the figures rest on, and why some are missing."""
+    why = menu.provenance[CALIBRATION].get("unknown")
+    return [*calibration_notes(menu), *([] if why is None else [why])]
 
 
 def _sentences(notes: list[str]) -> list[str]:
