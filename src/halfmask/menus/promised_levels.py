@@ -2,7 +2,8 @@
 
 One report, or one change that is spread over many, is protected by Laplace noise: epsilon is the change over b, at
 delta 0, and in proportion less for a smaller change. Staircase noise is quieter at the largest change, but has nearly
-its whole epsilon at any smaller one. For changes in tens of reports at a small delta Gaussian noise may need less, so both are tried there.
+its whole epsilon at any smaller one. For changes in tens of reports at a small delta Gaussian noise may need less, so
+both are tried there.
 
 Without wanted epsilons the strongest level is the one whose total has just the wanted error if all producers choose it,
 and each level below it has twice the epsilon of the one above.

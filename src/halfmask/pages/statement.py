@@ -57,8 +57,8 @@ def _attacks(menu: Menu, card: ReportCard | None) -> Markup:
         )
     of = (
         f"Attacks were run on {card.about.evidence} of {card.about.users:,} users. {menu.signed.by} declares that "
-        f"these data are public: {declared['data']} (fingerprint {card.about.fingerprint[:12]}). The hash below covers this "
-        f"declaration and the card, whose file has the SHA-256 {declared['card']}."
+        f"these data are public: {declared['data']} (fingerprint {card.about.fingerprint[:12]}). The hash below "
+        f"covers this declaration and the card, whose file has the SHA-256 {declared['card']}."
     )
     return joined_markup([learned(menu, card), paragraph(of), paragraph(told)])
 
