@@ -287,3 +287,7 @@ def test_solve_finds_the_least_noise_for_a_whole_day() -> None:
 def test_a_homes_promise_is_not_about_one_day() -> None:
     with refused("option.protect", "protect"):
         question_of("home", "total", None, low=LOW, high=HIGH)
+
+
+def test_changes_of_readings_add_up_as_decimals() -> None:
+    assert question_of("day", "total", None, change=0.3, window=48, low=LOW, high=HIGH).reports == (14.4, 1)

@@ -13,6 +13,7 @@ If the period of the totals is not a day, "day" and "whole-day" mean that period
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -149,7 +150,7 @@ class Question:
         """By how much each report's value may change, and in how many reports. Not for `spread` changes."""
         if self.release == EACH_READING or self.protect in WHOLE:
             return self.change, self.window
-        return self.change * self.window, 1
+        return float(Fraction(number_text(self.change)) * self.window), 1  # 0.3 in 48 readings is 14.4
 
     @property
     def per_report(self) -> "Question":
