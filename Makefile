@@ -92,11 +92,12 @@ $(VENV)/.dev: $(VENV)/bin/python requirements/dev.txt pyproject.toml
 	@touch $@ $(VENV)/.run
 
 # Recreate versions and hashes, without index addresses (needs uv: pip install uv). The demo needs pages and service.
-LOCK := uv pip compile -q --generate-hashes --strip-extras --no-emit-index-url --no-header --python-version 3.11
+LOCK = uv pip compile -q --generate-hashes --strip-extras --no-emit-index-url --no-header --python-version $(1)
 lock:
-	$(LOCK) --extra pages --extra service -o requirements/run.txt pyproject.toml requirements/build.in
-	$(LOCK) -o requirements/build.txt requirements/build.in -c requirements/run.txt
-	$(LOCK) --all-extras -o requirements/dev.txt pyproject.toml requirements/dev.in -c requirements/run.txt
+	$(call LOCK,3.11) --extra pages --extra service -o requirements/run.txt pyproject.toml requirements/build.in
+	$(call LOCK,3.11) -o requirements/build.txt requirements/build.in -c requirements/run.txt
+	$(call LOCK,3.11) --all-extras -o requirements/dev.txt pyproject.toml requirements/dev.in -c requirements/run.txt
+	$(call LOCK,3.13) -o requirements/home-assistant.txt requirements/home-assistant.in
 
 clean:
 	rm -rf $(VENV) demo site htmlcov .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -11,23 +11,23 @@ from tests.environments import ROOT
 from tests.test_pythons import pythons
 
 FOLDER = ROOT / "integrations" / "home-assistant"
-LEAST = (3, 13)
-"""Home Assistant 2025.4, which hacs.json asks for, needs this Python."""
+LOCK = ROOT / "requirements" / "home-assistant.txt"
+PYTHON = (3, 13)
+"""Python for which the lock was made: Home Assistant 2025.4, the least that hacs.json asks for, needs it."""
 
 
 def environment() -> Path:
-    """The interpreter of an environment with the newest Home Assistant that installs here; it is made once."""
-    found = max(pythons())
-    if found < LEAST:
-        pytest.skip(f"Home Assistant needs Python {'.'.join(map(str, LEAST))}, and this machine has none")
+    """The interpreter of an environment with the Home Assistant of the lock; it is made once."""
+    if PYTHON not in pythons():
+        pytest.skip(f"Home Assistant needs Python {'.'.join(map(str, PYTHON))}, and this machine has none")
     place = Path(os.environ.get("HALFMASK_HOME_ASSISTANT", ROOT / ".home-assistant"))
     python = place / "bin" / "python"
     if not python.exists():
-        subprocess.run([pythons()[found], "-m", "venv", place], check=True)
-    pip = [python, "-m", "pip", "install", "--quiet"]
-    subprocess.run([*pip, "pytest-homeassistant-custom-component"], check=True, timeout=1800)
+        subprocess.run([pythons()[PYTHON], "-m", "venv", place], check=True)
+    pip = [python, "-m", "pip", "install", "--quiet", "--no-deps"]
+    subprocess.run([*pip, "--require-hashes", "-r", LOCK], check=True, timeout=1800)
     device = ROOT / "packages" / "halfmask-device"
-    subprocess.run([*pip, "--force-reinstall", "--no-deps", device], check=True, timeout=600)
+    subprocess.run([*pip, "--force-reinstall", device], check=True, timeout=600)
     return python
 
 
