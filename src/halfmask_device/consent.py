@@ -24,11 +24,13 @@ class Consent:
     ``also``             join although the device shares the same readings with another campaign
     ``budget``           epsilon of the budget from now on; infinite: keep none; None: as it is
     ``least_producers``  smallest least cohort of a campaign that the device joins
+    ``again``            join a campaign that the device is in, and leave the earlier membership once that succeeded
     """
 
     also: bool = False
     budget: float | None = None
     least_producers: int = LEAST_PRODUCERS
+    again: bool = False
 
 
 def check_cohort(terms: CampaignTerms, consent: Consent) -> None:

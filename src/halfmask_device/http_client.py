@@ -20,6 +20,8 @@ TIMEOUT = 30.0
 MOST_BYTES = 1 << 24
 CUT_OFF = "its answer is not HTTP, or was cut off"
 AGAIN = frozenset((408, 425, 429, 500, 502, 503, 504, 507))
+UNAUTHENTICATED = "unauthenticated"
+"""What a service says if it refuses a token."""
 
 
 def urllib_transport(

@@ -19,7 +19,7 @@ from halfmask_device.budget_standing import BudgetStanding, budget_standings, re
 from halfmask_device.consent import Consent, budget_with, check_also, check_cohort
 from halfmask_device.device_state import State, can_begin, holds_device
 from halfmask_device.errors import HalfmaskError, OptionError
-from halfmask_device.http_client import ServiceClient, ServiceError
+from halfmask_device.http_client import UNAUTHENTICATED, ServiceClient, ServiceError
 from halfmask_device.instants import DAY, Instant
 from halfmask_device.join_key import ask_to_join, forget_key
 from halfmask_device.key_expiry import first_day_needed, keys_kept
@@ -94,9 +94,8 @@ class Sharer:
         service = self._service(address)
         found = find_campaign(service, campaign)
         terms, id = CampaignTerms.read(found), str(found.get("campaign", ""))
-        if any(
-            each.campaign == id for each in self.memberships()
-        ):  # at any address: the device must count once, and the queue is kept by campaign id
+        held = any(each.campaign == id for each in self.memberships())
+        if held and not consent.again:  # at any address: the device counts once, and the queue is kept by campaign id
             raise OptionError(
                 f"this device is in campaign {id} already: leave it first, or change its setting there", kind="joined"
             )
@@ -113,6 +112,9 @@ class Sharer:
         body = {"setting": setting} | ({"invitation": invitation} if invitation else {})
         body |= {"group": group} if group is not None else {}
         joined = ask_to_join(self._folder, service, f"/v1/campaigns/{id}/producers", body)
+        if held:
+            self.leave(id)
+            self.withdraw_shares(id)
         ticket = ticket_of(joined, service.address) if setting == terms.split_id else ""
         member = self._enter(service, found, str(joined["producer"]), setting, str(joined["token"]), budget, ticket)
         forget_key(self._folder)
@@ -125,7 +127,11 @@ class Sharer:
         level, seen = CampaignLevel.of(terms, setting), self.readings_seen()
         beside = [CampaignLevel.of(each.terms, each.setting) for each in others]
         check_also(level, beside, [each.campaign for each in others], seen, consent)
-        now = [of for each, of in zip(others, beside, strict=True) if not each.left]
+        now = [
+            of
+            for each, of in zip(others, beside, strict=True)
+            if not each.left and each.campaign != offer.get("campaign")
+        ]
         return self._budget(level, now, consent.budget, seen)
 
     def _budget(
@@ -244,10 +250,15 @@ class Sharer:
         """Leave a campaign: the service withdraws reports of open periods, and queued reports are deleted.
 
         A helper withdraws this device's shares too. If it does not answer, the membership is ``withdrawing``, and each
-        `send` asks it again. Split totals that were queued count as reported, because a share may have arrived.
+        `send` asks it again. Split totals that were queued count as reported, because a share may have arrived. If the
+        service refuses the token, as it does after expelling the device, only the device notes it.
         """
         member = self.member(campaign)
-        self._service(member.address).ask("DELETE", "/v1/me", member.token)
+        try:
+            self._service(member.address).ask("DELETE", "/v1/me", member.token)
+        except ServiceError as error:
+            if error.said != UNAUTHENTICATED:
+                raise
         return self._leave(member)
 
     def _leave(self, member: Membership) -> Membership:

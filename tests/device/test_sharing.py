@@ -16,7 +16,7 @@ from halfmask.errors import FileFormatError, HalfmaskError, OptionError, RunErro
 from halfmask.service.operator_actions import Operator
 from halfmask_device import Budget, Lattice, Producer, read_ledger
 from halfmask_device.consent import Consent
-from halfmask_device.http_client import Answer, ServiceClient, ServiceError, urllib_transport
+from halfmask_device.http_client import UNAUTHENTICATED, Answer, ServiceClient, ServiceError, urllib_transport
 from halfmask_device.membership import Membership, levels
 from halfmask_device.privacy_budget import write_budgets
 from halfmask_device.protocol import CampaignTerms
@@ -256,6 +256,43 @@ def test_what_was_told_before_joining_again_is_sent_again_as_it_was(world: World
     assert {setting for _, _, setting in again[6:]} == {"B"}
     assert read_ledger(sharer.state, "1").total.reports == 12
     assert total(wire, campaign, consumer) == sum(int(steps) for _, steps, _ in again)
+
+
+def test_joining_again_on_consent_leaves_once_it_succeeded(world: World, tmp_path: Path) -> None:
+    wire = Wire(world)
+    sharer, campaign, consumer = joined(tmp_path / "state", wire)
+    sharer.put(READINGS)
+    assert sharer.send().outcomes == {"accepted": 12}
+    (before,) = sharer.memberships()
+    again = replace(FREE, again=True)
+    for handled in (1, 2):  # the join, then leaving, has no answer
+        wire.faults = [None] * handled + [lost] * 4
+        with refused("run.no_answer"):
+            sharer.join("http://service", campaign, "B", consent=again)
+        assert (sharer.memberships(), wire.faults) == ([before], [])
+    sharer.join("http://service", campaign, "B", consent=again)
+    (now,) = sharer.memberships()
+    assert (now.setting, now.past) == ("B", ("A",))
+    standing = world.ok("GET", f"/v1/campaigns/{campaign}/standing", consumer)
+    assert standing["joined"] == 1  # the same join was repeated
+    assert sharer.put(READINGS).reports == 12
+    assert sharer.send().outcomes == {"accepted": 12}
+    assert total(wire, campaign, consumer) == sum(int(steps) for _, steps, _ in queue(sharer)[12:])
+
+
+def test_an_expelled_device_can_leave_and_join_again(world: World, tmp_path: Path) -> None:
+    wire = Wire(world)
+    sharer, campaign, _ = joined(tmp_path / "state", wire)
+    Operator(world.store, "tester", clock=world.clock).expel(sharer.member().producer)
+    sharer.put(READINGS)
+    with pytest.raises(ServiceError) as caught:
+        sharer.send()
+    assert caught.value.said == UNAUTHENTICATED
+    sharer.leave(campaign)
+    assert sharer.memberships() == []
+    sharer.join("http://service", campaign, "A", consent=FREE)
+    assert sharer.put(READINGS).reports == 12
+    assert sharer.send().outcomes == {"accepted": 12}
 
 
 def test_a_campaign_is_joined_once_whatever_the_address(world: World, tmp_path: Path) -> None:
