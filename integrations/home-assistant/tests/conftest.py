@@ -16,6 +16,7 @@ import pytest_socket
 from homeassistant.components.recorder.models import StatisticData, StatisticMeanType, StatisticMetaData
 from homeassistant.components.recorder.statistics import async_import_statistics
 from homeassistant.core import HomeAssistant
+from homeassistant.helpers import entity_registry as er
 from homeassistant.util import dt as dt_util
 from pytest_homeassistant_custom_component.components.recorder.common import async_wait_recording_done
 
@@ -76,6 +77,14 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 @pytest.fixture(autouse=True)
+def meter(_own_integration: None, hass: HomeAssistant) -> str:
+    """The id in the entity registry of a meter that an integration made."""
+    made = er.async_get(hass).async_get_or_create("sensor", "meters", "no 7", suggested_object_id="meter")
+    assert made.entity_id == METER
+    return made.id
+
+
+@pytest.fixture
 def _own_integration(
     recorder_mock: Any, hass: HomeAssistant, enable_custom_integrations: Any, socket_enabled: Any, tmp_path: Path
 ) -> None:

@@ -9,7 +9,7 @@ from homeassistant.helpers import issue_registry as ir
 from halfmask_device.errors import HalfmaskError
 
 from .const import CONF_CAMPAIGN, CONF_SENSOR, DOMAIN
-from .coordinator import LOGGER, HalfmaskCoordinator, HalfmaskEntry, device_of, terms_issue
+from .coordinator import ISSUES, LOGGER, HalfmaskCoordinator, HalfmaskEntry, device_of, issue_id
 
 PLATFORMS = [Platform.SENSOR]
 
@@ -35,7 +35,8 @@ async def async_unload_entry(hass: HomeAssistant, entry: HalfmaskEntry) -> bool:
 
 async def async_remove_entry(hass: HomeAssistant, entry: ConfigEntry) -> None:
     """Leave the campaign. The device's folder stays: its secret keeps a reading from being observed twice."""
-    ir.async_delete_issue(hass, DOMAIN, terms_issue(entry))
+    for issue in ISSUES.values():
+        ir.async_delete_issue(hass, DOMAIN, issue_id(entry, issue))
     try:
         await hass.async_add_executor_job(device_of(hass, entry.data[CONF_SENSOR]).leave, entry.data[CONF_CAMPAIGN])
     except HalfmaskError as error:

@@ -6,7 +6,7 @@ import voluptuous as vol
 from homeassistant.components.recorder.models import StatisticMeanType
 from homeassistant.components.recorder.statistics import STATISTIC_UNIT_TO_UNIT_CONVERTER, async_list_statistic_ids
 from homeassistant.config_entries import ConfigEntry, ConfigFlow, ConfigFlowResult, OptionsFlow
-from homeassistant.core import callback
+from homeassistant.core import callback, valid_entity_id
 from homeassistant.helpers.selector import (
     SelectOptionDict,
     SelectSelector,
@@ -21,9 +21,9 @@ from halfmask_device.instants import instant_text, of_datetime
 from halfmask_device.protocol import CampaignTerms, MessageError
 
 from .const import CONF_ADDRESS, CONF_CAMPAIGN, CONF_INVITATION, CONF_LEVEL, CONF_SENSOR, CONF_SINCE, DOMAIN
-from .coordinator import device_of
+from .coordinator import device_of, sensor_key
 from .device import find_offers
-from .level_form import budget_field, budget_of, consent_of, error_key, join_form, level_field, words
+from .level_form import budget_field, budget_of, consent_of, error_key, join_form, level_field, month_words, words
 from .statistics_readings import ReadingPlan
 
 
@@ -91,8 +91,8 @@ class HalfmaskConfigFlow(ConfigFlow, domain=DOMAIN):
             return self.async_abort(reason="no_sensor", description_placeholders={"unit": self._terms.unit})
         errors = {}
         if user_input is not None:
-            self._sensor = user_input[CONF_SENSOR]
-            if any(each.data[CONF_SENSOR] == self._sensor for each in self._async_current_entries()):
+            self._sensor = sensor_key(self.hass, user_input[CONF_SENSOR])
+            if await self.async_set_unique_id(self._sensor):
                 errors[CONF_SENSOR] = "shared_already"
             else:
                 return await self.async_step_level()
@@ -115,7 +115,8 @@ class HalfmaskConfigFlow(ConfigFlow, domain=DOMAIN):
                 id = each["statistic_id"]
                 state = self.hass.states.get(id)
                 name = each["name"] or (state.name if state else "")
-                found[id] = f"{name} ({id})" if name else id
+                if state or sensor_key(self.hass, id) != id or not valid_entity_id(id):  # statistics outlive a sensor
+                    found[id] = f"{name} ({id})" if name else id
         return found
 
     async def async_step_level(self, user_input: dict[str, Any] | None = None) -> ConfigFlowResult:
@@ -135,9 +136,7 @@ class HalfmaskConfigFlow(ConfigFlow, domain=DOMAIN):
                 since = instant_text(of_datetime(dt_util.utcnow().replace(microsecond=0)))
                 data = {CONF_CAMPAIGN: self._campaign, CONF_SENSOR: self._sensor, CONF_SINCE: since}
                 return self.async_create_entry(title=_name(terms), data=data)
-        form = join_form(terms, user_input or {}, also=self._also)
-        if terms.offer.get("join") == "invitation":
-            form = form.extend({vol.Required(CONF_INVITATION): TextSelector()})
+        form = join_form(terms, user_input or {}, await month_words(self.hass), also=self._also)
         return self.async_show_form(
             step_id="level",
             data_schema=self.add_suggested_values_to_schema(form, user_input),
@@ -154,42 +153,48 @@ class HalfmaskOptionsFlow(OptionsFlow):
 
     async def async_step_level(self, user_input: dict[str, Any] | None = None) -> ConfigFlowResult:
         """Ask for the level; reports that were made stay as they are."""
-        coordinator, errors, reason = self.config_entry.runtime_data, {}, ""
-        member = coordinator.data.member
+        entry, errors, reason = self.config_entry, {}, ""
+        device, campaign = device_of(self.hass, entry.data[CONF_SENSOR]), entry.data[CONF_CAMPAIGN]
+        try:
+            member = await self.hass.async_add_executor_job(device.member, campaign)
+        except HalfmaskError as error:
+            return self.async_abort(reason="other", description_placeholders={"reason": str(error)})
         if user_input is not None:
             try:
                 await self.hass.async_add_executor_job(
-                    coordinator.device.change, coordinator.campaign, user_input[CONF_LEVEL], budget_of(user_input)
+                    device.change, campaign, user_input[CONF_LEVEL], budget_of(user_input)
                 )
             except HalfmaskError as error:
                 errors["base"], reason = error_key(error), str(error)
             else:
-                await coordinator.async_refresh()
+                self.hass.config_entries.async_schedule_reload(entry.entry_id)
                 return self.async_create_entry(data={})
         return self.async_show_form(
             step_id="level",
-            data_schema=vol.Schema(level_field(member.terms, member.setting) | budget_field()),
+            data_schema=vol.Schema(
+                level_field(member.terms, member.setting, await month_words(self.hass)) | budget_field()
+            ),
             errors=errors,
             description_placeholders=words(member.terms, reason),
         )
 
     async def async_step_leave(self, user_input: dict[str, Any] | None = None) -> ConfigFlowResult:
         """Leave once it is confirmed: the service withdraws reports of open periods; the entry is removed."""
-        coordinator, errors, reason = self.config_entry.runtime_data, {}, ""
+        entry, errors, reason = self.config_entry, {}, ""
         if user_input is not None:
             try:
-                await self.hass.async_add_executor_job(coordinator.device.leave, coordinator.campaign)
+                device = device_of(self.hass, entry.data[CONF_SENSOR])
+                await self.hass.async_add_executor_job(device.leave, entry.data[CONF_CAMPAIGN])
             except HalfmaskError as error:
                 errors["base"], reason = error_key(error), str(error)
             else:
-                entry = self.config_entry.entry_id
-                self.hass.async_create_task(self.hass.config_entries.async_remove(entry), eager_start=False)
+                self.hass.async_create_task(self.hass.config_entries.async_remove(entry.entry_id), eager_start=False)
                 return self.async_create_entry(data={})
         return self.async_show_form(
             step_id="leave",
             data_schema=vol.Schema({}),
             errors=errors,
-            description_placeholders={"campaign": self.config_entry.title, "reason": reason},
+            description_placeholders={"campaign": entry.title, "reason": reason},
         )
 
 

@@ -2,6 +2,7 @@
 
 import logging
 import random
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,7 @@ from homeassistant.components.recorder import get_instance
 from homeassistant.components.recorder.statistics import async_list_statistic_ids, statistics_during_period
 from homeassistant.config_entries import ConfigEntry
 from homeassistant.core import HomeAssistant
+from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers import issue_registry as ir
 from homeassistant.helpers.update_coordinator import DataUpdateCoordinator
 from homeassistant.util import dt as dt_util
@@ -21,7 +23,7 @@ from halfmask_device.instants import DAY, HOUR, MINUTE, SECOND, Instant, at, of_
 from halfmask_device.protocol import CampaignTerms
 
 from .const import CONF_CAMPAIGN, CONF_SENSOR, CONF_SINCE, DOMAIN
-from .device import TERMS_CHANGED, SensorDevice, Standing
+from .device import TERMS_CHANGED, TOKEN_REFUSED, SensorDevice, Standing
 from .statistics_readings import SLACK, ReadingPlan, Row, open_periods, readings_of_slots, readings_of_totals
 
 LOGGER = logging.getLogger(__package__)
@@ -32,17 +34,28 @@ SETTLED = 2 * MINUTE
 SPREAD = 10 * MINUTE
 """Homes send at random times within this, so that a service is not asked by all of them at once."""
 
+NO_STATISTICS = "source.statistics"
+"""Code of the problem that the sensor has no statistics, as after it was removed."""
+ISSUES = {TERMS_CHANGED: "terms_changed", TOKEN_REFUSED: "token_refused", NO_STATISTICS: "no_statistics"}
+"""Repair issues, which their owner must decide about, by the code of the problem."""
+
 HalfmaskEntry = ConfigEntry["HalfmaskCoordinator"]
 
 
+def sensor_key(hass: HomeAssistant, statistic: str) -> str:
+    """Return what a sensor keeps when it is renamed: its id in the entity registry, or that of its statistics."""
+    entity = er.async_get(hass).async_get(statistic)
+    return entity.id if entity else statistic
+
+
 def device_of(hass: HomeAssistant, sensor: str) -> SensorDevice:
-    """Return the device of a sensor. The folder is the sensor's, so that secret and budget outlive an entry."""
+    """Return the device of a sensor, given its key. Its folder, with secret and budget, outlives an entry."""
     return SensorDevice(Path(hass.config.path(".storage", DOMAIN, slugify(sensor))))
 
 
-def terms_issue(entry: ConfigEntry) -> str:
-    """Return the id of the repair issue about changed terms."""
-    return f"terms_{entry.entry_id}"
+def issue_id(entry: ConfigEntry, issue: str) -> str:
+    """Return the id of an entry's repair issue."""
+    return f"{issue}_{entry.entry_id}"
 
 
 class HalfmaskCoordinator(DataUpdateCoordinator[Standing]):
@@ -56,14 +69,24 @@ class HalfmaskCoordinator(DataUpdateCoordinator[Standing]):
         self.campaign: str = entry.data[CONF_CAMPAIGN]
         self.since = parse_instant(entry.data[CONF_SINCE]) or 0
 
+    @property
+    def statistic(self) -> str:
+        """The id of the sensor's statistics, which have the name that its entity has now."""
+        sensor: str = self.config_entry.data[CONF_SENSOR]
+        entity = er.async_get(self.hass).async_get(sensor)
+        return entity.entity_id if entity else sensor
+
     async def async_standing(self) -> Standing:
         """Return what was shared so far, without sending anything."""
         return await self.hass.async_add_executor_job(self.device.standing, self.campaign, _month())
 
     async def _async_update_data(self) -> Standing:
         before = await self.async_standing()
-        readings = [] if before.member.left else await self._readings(before)
+        known = await async_list_statistic_ids(self.hass, {self.statistic})
+        readings = [] if before.member.left or not known else await self._readings(before)
         after: Standing = await self.hass.async_add_executor_job(self.device.share, self.campaign, readings, _month())
+        if not known and not after.problem[0]:
+            after = replace(after, problem=(NO_STATISTICS, f"{self.statistic} has no statistics"))
         self._report(after)
         self.update_interval = timedelta(microseconds=self._pause(after))
         return after
@@ -87,13 +110,10 @@ class HalfmaskCoordinator(DataUpdateCoordinator[Standing]):
 
     async def _rows(self, plan: ReadingPlan, begins: Instant, ends: Instant, unit: str) -> tuple[list[Row], bool]:
         """Return the sensor's rows in the campaign's unit, and whether they are means."""
-        sensor: str = self.config_entry.data[CONF_SENSOR]
-        known = await async_list_statistic_ids(self.hass, {sensor})
-        if not known:
-            LOGGER.warning("%s has no statistics: nothing can be shared", sensor)
-            return [], False
-        kind = "change" if known[0]["has_sum"] else "mean"
-        unit_class = known[0]["unit_class"]
+        sensor = self.statistic
+        (known,) = await async_list_statistic_ids(self.hass, {sensor})
+        kind = "change" if known["has_sum"] else "mean"
+        unit_class = known["unit_class"]
         ask = partial(
             statistics_during_period, self.hass, at(begins), at(ends), {sensor}, plan.rows,
             {unit_class: unit} if unit_class else None, {kind},
@@ -105,28 +125,31 @@ class HalfmaskCoordinator(DataUpdateCoordinator[Standing]):
     def _pause(self, standing: Standing) -> int:
         """Return the microseconds until the next attempt: at the end of the period, at most a day."""
         now, terms = _now(), standing.member.terms
-        if (standing.problem[0] or standing.history.waiting) and standing.problem[0] != TERMS_CHANGED:
+        code = standing.problem[0]
+        if (code or standing.history.waiting) and code not in (TERMS_CHANGED, TOKEN_REFUSED):
             return AGAIN
         ends = Calendar(terms.period, terms.time_zone).span_of(now).ends
         return min(ends - now, DAY) + SETTLED + random.randrange(min(SPREAD, _grace(terms) // 4) + 1)
 
     def _report(self, standing: Standing) -> None:
-        """Keep the repair issue about changed terms in step with what the device found."""
+        """Keep the repair issues in step with what the device found."""
         code, words = standing.problem
-        if code == TERMS_CHANGED:
+        for problem, issue in ISSUES.items():
+            id = issue_id(self.config_entry, issue)
+            if code != problem:
+                ir.async_delete_issue(self.hass, DOMAIN, id)
+                continue
             ir.async_create_issue(
                 self.hass,
                 DOMAIN,
-                terms_issue(self.config_entry),
+                id,
                 data={"entry_id": self.config_entry.entry_id},
-                is_fixable=True,
+                is_fixable=problem != NO_STATISTICS,
                 is_persistent=True,
                 severity=ir.IssueSeverity.WARNING,
-                translation_key="terms_changed",
+                translation_key=issue,
                 translation_placeholders={"campaign": self.config_entry.title},
             )
-            return
-        ir.async_delete_issue(self.hass, DOMAIN, terms_issue(self.config_entry))
         if code and (self.data is None or self.data.problem != standing.problem):
             LOGGER.warning("%s: %s", self.config_entry.title, words)
 

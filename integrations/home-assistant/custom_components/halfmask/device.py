@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from halfmask_device.consent import Consent
 from halfmask_device.errors import HalfmaskError, OptionError
-from halfmask_device.http_client import ServiceClient
+from halfmask_device.http_client import UNAUTHENTICATED, ServiceClient, ServiceError
 from halfmask_device.instants import Instant
 from halfmask_device.membership import Membership, find_campaign
 from halfmask_device.protocol import CampaignTerms
@@ -18,6 +18,9 @@ from halfmask_device.sharing import Sharer
 CAMPAIGNS = "/v1/campaigns"
 TERMS_CHANGED = "option.terms"
 """Code of the error with which the device refuses to send to a campaign whose terms changed."""
+
+TOKEN_REFUSED = "service.token"
+"""Code of the problem that the service does not take the device's token, as after it expelled the device."""
 
 
 def client(address: str) -> ServiceClient:
@@ -73,6 +76,14 @@ class SensorDevice:
         self.folder.parent.mkdir(mode=0o700, exist_ok=True)
         return Sharer(self.folder, client).join(address, campaign, level, invitation, consent)
 
+    def member(self, campaign: str) -> Membership:
+        """Return the latest membership of a campaign, which may have been left."""
+        members = self._sharer().memberships(left=True)
+        found = next((each for each in members if each.campaign == campaign), None)
+        if found is None:
+            raise OptionError(f"this device is not in campaign {campaign}: remove the entry", kind="membership")
+        return found
+
     def change(self, campaign: str, level: str, budget: float | None) -> Membership:
         return self._sharer().change(campaign, level, budget)
 
@@ -82,12 +93,12 @@ class SensorDevice:
         if any(each.campaign == campaign for each in sharer.memberships()):
             sharer.leave(campaign)
 
-    def rejoin(self, campaign: str, level: str) -> Membership:
-        """Leave a campaign whose terms changed and join it on the new terms, with the budget that is kept."""
-        member = self._sharer().member(campaign)
-        least = CampaignTerms.read(find_campaign(client(member.address), campaign)).least_producers
-        self.leave(campaign)
-        return self.join(member.address, campaign, level, None, Consent(also=True, least_producers=least))
+    def rejoin(self, campaign: str, level: str, invitation: str | None) -> Membership:
+        """Join a campaign again on the terms that it has now, with the budget that is kept."""
+        address = self.member(campaign).address
+        least = CampaignTerms.read(find_campaign(client(address), campaign)).least_producers
+        consent = Consent(also=True, least_producers=least, again=True)
+        return self.join(address, campaign, level, invitation, consent)
 
     def share(self, campaign: str, readings: Iterable[tuple[str, str]], month: Instant) -> Standing:
         """Mask readings, send what is due, and return the standing. What was masked before stays as it is."""
@@ -96,7 +107,8 @@ class SensorDevice:
             sharer.put(readings)
             sharer.send(partial=True)  # whether a period's readings suffice was decided by its statistics
         except HalfmaskError as error:
-            problem = (error.code, str(error))
+            refused = isinstance(error, ServiceError) and error.said == UNAUTHENTICATED
+            problem = (TOKEN_REFUSED if refused else error.code, str(error))
         return self._standing(sharer, campaign, month, problem, tried=True)
 
     def standing(self, campaign: str, month: Instant) -> Standing:
@@ -109,10 +121,7 @@ class SensorDevice:
     def _standing(
         self, sharer: Sharer, campaign: str, month: Instant, problem: tuple[str, str], *, tried: bool
     ) -> Standing:
-        member = next((each for each in sharer.memberships(left=True) if each.campaign == campaign), None)
-        if member is None:
-            raise OptionError(f"this device is not in campaign {campaign}: remove the entry", kind="membership")
-        budgets = sharer.budgets()
+        member, budgets = self.member(campaign), sharer.budgets()
         lefts = [each.left for each in budgets if each.left is not None]
         return Standing(
             member, sharer.history(campaign), sharer.history(campaign, month).earned, min(lefts, default=None),

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from homeassistant.config_entries import ConfigEntryState
 from homeassistant.core import HomeAssistant
 
 from halfmask_device.instants import at
@@ -12,6 +13,8 @@ from .statistics_readings import ReadingPlan
 
 async def async_get_config_entry_diagnostics(_hass: HomeAssistant, entry: HalfmaskEntry) -> dict[str, Any]:
     """Return the state of the sharing."""
+    if entry.state is not ConfigEntryState.LOADED:
+        return {"entry": dict(entry.data), "state": entry.state.value}
     coordinator = entry.runtime_data
     standing = coordinator.data
     member, history = standing.member, standing.history

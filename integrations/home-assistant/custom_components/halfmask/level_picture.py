@@ -7,8 +7,7 @@ from html import escape
 
 from halfmask_device.consent import level_words
 from halfmask_device.decimals import money
-from halfmask_device.level_epsilon import CampaignLevel
-from halfmask_device.privacy_budget import ROLLING
+from halfmask_device.level_epsilon import CampaignLevel, month_reward
 from halfmask_device.protocol import CampaignTerms
 from halfmask_device.setting import law_of
 
@@ -23,7 +22,7 @@ class ShownLevel:
 
     ``reach``    19 of 20 reports lie within this of the truth, in the campaign's unit; 0 without a mask
     ``promise``  epsilon of a whole day's reports, in words
-    ``month``    reward for a month of reports; empty if it is not known
+    ``month``    the most that a month of reports earns; empty if that is nothing or not known
     """
 
     id: str
@@ -33,10 +32,11 @@ class ShownLevel:
     promise: str
     month: str
 
-    def label(self, unit: str) -> str:
-        """Return the level in one line."""
+    def label(self, unit: str, month: str) -> str:
+        """Return the level in one line; ``month`` is the words for its money of a month."""
         seen = f"±{self.reach:.3g} {unit}" if self.reach else f"±0 {unit}"
-        return " · ".join(part for part in (f"{self.id} {self.name}".strip(), seen, self.promise, self.month) if part)
+        earned = month.format(money=self.month) if self.month else ""
+        return " · ".join(part for part in (f"{self.id} {self.name}".strip(), seen, self.promise, earned) if part)
 
 
 def shown_levels(terms: CampaignTerms) -> list[ShownLevel]:
@@ -45,9 +45,8 @@ def shown_levels(terms: CampaignTerms) -> list[ShownLevel]:
     names = {each["id"]: each.get("name") for each in offer["menu"]["settings"]}
     for id, setting in terms.menu.items():
         level = CampaignLevel.of(terms, id)
-        reports, reward = level.reports(ROLLING, None), (offer.get("rewards") or {}).get(id)
-        paid = isinstance(reward, int) and reward > 0 and reports is not None
-        month = f"{money(reward * reports, str(offer.get('currency', '')))} / 30 d" if paid else ""
+        most = month_reward(terms, id)
+        month = money(most, str(offer.get("currency", ""))) if most else ""
         name = names[id] if isinstance(names[id], str) else ""
         found.append(ShownLevel(id, name, setting, _reach(terms, setting), level_words([level], None, "day"), month))
     return found

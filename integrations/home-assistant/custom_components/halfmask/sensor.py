@@ -20,7 +20,7 @@ from homeassistant.helpers.update_coordinator import CoordinatorEntity
 from halfmask_device.decimals import downwards, money
 from halfmask_device.instants import at
 
-from .const import CONF_SENSOR, DOMAIN
+from .const import DOMAIN
 from .coordinator import HalfmaskCoordinator, HalfmaskEntry
 from .level_picture import shown_levels
 
@@ -111,7 +111,7 @@ class HalfmaskSensor(CoordinatorEntity[HalfmaskCoordinator], SensorEntity):
             name=entry.title,
             entry_type=DeviceEntryType.SERVICE,
             manufacturer="halfmask",
-            model=entry.data[CONF_SENSOR],
+            model=coordinator.statistic,
         )
         if description.key == "earned":
             self._attr_native_unit_of_measurement = money(0, _currency(coordinator)).partition(" ")[2] or None
