@@ -280,6 +280,23 @@ def test_joining_again_on_consent_leaves_once_it_succeeded(world: World, tmp_pat
     assert total(wire, campaign, consumer) == sum(int(steps) for _, steps, _ in queue(sharer)[12:])
 
 
+def test_joining_again_on_other_terms_needs_the_budget_of_one_membership(world: World, tmp_path: Path) -> None:
+    """The stored terms are replaced, so that to the device the service's have changed."""
+    wire = Wire(world)
+    kept = replace(FREE, budget=None)
+    menu = {"settings": [{"id": "A", "setting": "laplace:0.5"}, {"id": "B", "setting": "laplace:0.6"}]}
+    sharer, campaign, _ = joined(
+        tmp_path / "state", wire, consent=kept, every_minutes=60, menu=menu, rewards={"A": 2, "B": 3}
+    )
+    before = replace(sharer.member(), pinned="0" * 64)
+    with sharer.state.memory() as memory:
+        sharer._write(memory, before)
+    with refused("option.also"):
+        sharer.join("http://service", campaign, "B", consent=replace(kept, also=False, again=True))
+    sharer.join("http://service", campaign, "B", consent=replace(kept, again=True))
+    assert sharer.member().setting == "B"
+
+
 def test_an_expelled_device_can_leave_and_join_again(world: World, tmp_path: Path) -> None:
     wire = Wire(world)
     sharer, campaign, _ = joined(tmp_path / "state", wire)
