@@ -4,25 +4,26 @@ import contextlib
 import io
 import json
 import re
+from pathlib import Path
 
 import pytest
 
 from halfmask.commands._app import app
 from halfmask.commands._printing import CommandAnswer, print_answer
-from halfmask.commands._shared_options import Display
+from halfmask.commands._shared_options import Display, profile_beside
 from halfmask.commands._table_layout import parts, wrapped
 from halfmask_device import Lattice, Producer
 from tests.commands.program import halfmask
 from tests.test_docs import options
 from tests.test_install import given
 
-WIDTH, MOST, MOST_OF_AN_AUDIT = 80, 15, 40
+WIDTH, MOST, MOST_OF = 80, 15, {"offer": 20, "audit an offer": 40}
 WALK = {
     "profile": "profile panel.parquet -o x.profile",
     "show": "show x.profile",
     "evaluate": "evaluate x.profile -o study.parquet --grid laplace:b=0.1..2/0.2;sine:k=3,values=0|1.2 --repeats 2",
     "optimize": "optimize study.parquet -o menu.json --profile x.profile --max-mean 1 --max-std 1",
-    "offer": "offer x.profile -o offer.json --epsilon 8,4 --low 0 --high 100",
+    "offer": "offer x.profile -o offer.json --epsilon 8,4,2,1 --split 1 --low 0 --high 100",
     "solve": "solve x.profile --epsilon 1",
     "compare": "compare menu.json menu.json --profile x.profile",
     "mix": "mix x.profile menu.json -o mix.parquet --step 0.5 --repeats 2",
@@ -79,7 +80,7 @@ def printed(answer: CommandAnswer, *, explain: bool = False, json: bool = False)
 @pytest.mark.parametrize("name", [name for name in WALK if name not in FILES])
 def test_a_command_prints_its_result_its_meaning_and_the_next_command(name: str, walked: dict[str, str]) -> None:
     lines = walked[name].splitlines()
-    assert 2 <= len(lines) <= (MOST_OF_AN_AUDIT if name == "audit an offer" else MOST), walked[name]
+    assert 2 <= len(lines) <= MOST_OF.get(name, MOST), walked[name]
     assert [line for line in lines if len(line) > WIDTH and not line.startswith(COPIED)] == []
     assert [line for line in lines if line.startswith("next: halfmask ")]
     assert len(walked[f"{name}--explain"]) > len(walked[name]) or name in ("status", "audit a setting")
@@ -134,3 +135,18 @@ def test_every_command_with_one_of_the_options_has_both() -> None:
     assert have >= {name.split()[0] for name in WALK} - {"fit"} | {"simulate", "suspects", "payout", "join"}
     assert all(both <= options(name).keys() for name in have)
     assert Display().explain is False
+
+
+def test_a_next_command_names_the_only_profile_beside_the_menu(tmp_path: Path) -> None:
+    assert profile_beside(tmp_path / "offer.json") == "READINGS.profile"
+    (tmp_path / "homes.profile").touch()
+    assert profile_beside(tmp_path / "offer.json") == str(tmp_path / "homes.profile")
+    (tmp_path / "others.profile").touch()
+    assert profile_beside(tmp_path / "offer.json") == "READINGS.profile"
+
+
+def test_an_offer_shows_all_its_levels(walked: dict[str, str]) -> None:
+    levels = json.loads(walked["offer--json"])["settings"]
+    assert [line.split()[0] for line in walked["offer"].splitlines() if line[:1] in "LSN"] == [
+        each["id"] for each in levels
+    ]

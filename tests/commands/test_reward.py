@@ -211,6 +211,12 @@ def test_a_missing_model_says_how_to_get_one() -> None:
         halfmask.reward(menu(), profile="x.profile", budget=3.0)
 
 
+@pytest.mark.parametrize("ends", [{}, {"budget": 3.0, "utility": 0.8}])
+def test_rewards_are_for_one_end(ends: dict[str, float]) -> None:
+    with refused("option.ends"):
+        halfmask.reward(menu(), profile="x.profile", model="model.json", **ends)
+
+
 def test_a_tie_is_printed_with_its_rule(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "ballots.csv").write_text("".join(f"{id}\n" for id in menu().ids[:3]))
     main(Vote(menu(), preferences=tmp_path / "ballots.csv"))

@@ -82,9 +82,10 @@ def test_a_device_joins_sends_and_leaves(address: str, tmp_path: Path) -> None:
     assert "by setting A (laplace:0.5; 0.002 EUR a report)" in done("join", address, "--setting", "A", *FREE, *state)
     readings = tmp_path / "readings.csv"
     readings.write_text("time,value\n" + rows(1, 20))
-    assert done("send", str(readings), *state) == "queued 20 report(s); sent: 20 accepted; earned 0.040 EUR\n"
+    said = done("send", str(readings), *state)
+    assert said == "queued 20 report(s); sent: 20 accepted; rewards expected: 0.040 EUR\n"
     again = run("send", str(readings), *state)
-    assert (again.stdout, again.returncode) == ("queued 0 report(s); sent: nothing; earned nothing\n", 0)
+    assert (again.stdout, again.returncode) == ("queued 0 report(s); sent: nothing; rewards expected: nothing\n", 0)
     assert again.stderr.startswith("20 report(s) were queued or sent before")
     given = "time,value\n" + rows(21, 5)
     ignored = subprocess.run(
@@ -168,7 +169,7 @@ def test_exports_of_meters_that_people_have_are_fed_as_documented(name: str, add
     (tmp_path / "feed.csv").write_text("".join(f"{int(when.timestamp())},{RAW}\n" for when in times))
     said = subprocess.run(["bash", "-c", documented(name)], capture_output=True, **shell(tmp_path))
     assert said.returncode == 0, said.stderr
-    assert said.stdout == "queued 30 report(s); sent: 30 accepted; earned 0.060 EUR\n"
+    assert said.stdout == "queued 30 report(s); sent: 30 accepted; rewards expected: 0.060 EUR\n"
     assert RAW not in said.stdout + said.stderr
 
 

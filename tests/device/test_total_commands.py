@@ -50,7 +50,7 @@ def test_quarter_hours_are_sent_as_totals(service: tuple[str, str, str], tmp_pat
     readings = tmp_path / "readings.csv"
     readings.write_text("time,value\n" + "".join(f"{when.isoformat()},{RAW}\n" for when in times))
     sent = run("send", str(readings), *state)
-    assert sent.stdout == "queued 0 report(s); sent: 3 accepted; earned 0.015 EUR\n"
+    assert sent.stdout == "sent: 3 accepted; rewards expected: 0.015 EUR\n"
     assert "17 reading(s) count in the totals" in sent.stderr
     assert "has 2 of 5 readings" in sent.stderr
     assert "--partial" in sent.stderr

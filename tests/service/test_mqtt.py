@@ -311,7 +311,7 @@ def test_the_program_sends_by_mqtt_and_waits_for_receipts(broker: str, tmp_path:
         rows = [f"{day}T{hour:02}:00:00Z,{hour}.5" for hour in range(20)]
         (tmp_path / "readings.csv").write_text("\n".join(["time,value", *rows]) + "\n")
         said = run("send", str(tmp_path / "readings.csv"), "--mqtt", broker)
-        assert said == "queued 20 report(s); sent: 20 accepted; earned 0.100 EUR\n"
+        assert said == "queued 20 report(s); sent: 20 accepted; rewards expected: 0.100 EUR\n"
         closed = service.ok("POST", f"/v1/campaigns/{campaign}/periods/{day}/close", consumer)
         assert closed["sum"]["estimate"] == sum(hour + 0.5 for hour in range(20))
         metrics = service.connect()

@@ -142,7 +142,7 @@ def columns() -> int:
 
 Table = tuple[str, Sequence[Sequence[object]]]
 """A title, and rows of which the first has the headings."""
-LEAST_ROWS = 8
+LEAST_ROWS = 10
 """How many lines of each table are printed, whatever else there is to say."""
 
 
@@ -185,7 +185,7 @@ def print_answer(answer: CommandAnswer, *, explain: bool = False, json: bool = F
             print_rows(rows, title)
     else:
         room = answer.most - len(means) - bool(answer.then)
-        warnings = _few(warnings, room - sum(min(len(rows) + 1, LEAST_ROWS) for _, rows in answer.tables))
+        warnings = _few(warnings, room - sum(_least_lines(rows, width) for _, rows in answer.tables))
         _print_some(answer.tables, room - sum(map(len, warnings)), width)
     print_lines(*means)
     sys.stdout.flush()
@@ -193,6 +193,12 @@ def print_answer(answer: CommandAnswer, *, explain: bool = False, json: bool = F
     for lines in (*warnings, *words, [f"next: {answer.then}"] if answer.then else []):
         for line in lines:
             print(without_controls(line), file=sys.stderr)
+
+
+def _least_lines(rows: Sequence[Sequence[object]], width: int) -> int:
+    """Return how many lines of a table are printed, whatever else there is to say."""
+    part, *_ = parts(rows, width)
+    return min(len(part.head) + sum(map(len, part.rows)), LEAST_ROWS)
 
 
 def _few(warnings: Sequence[list[str]], room: int) -> list[list[str]]:
@@ -209,7 +215,7 @@ def _print_some(tables: Sequence[Table], room: int, width: int) -> None:
     """Print tables on as many lines as there is room for: first columns and first rows."""
     for place, (title, rows) in enumerate(tables):
         part, *_ = parts(rows, width)
-        later = sum(min(len(each) + 1, LEAST_ROWS) for _, each in tables[place + 1 :])
+        later = sum(_least_lines(each, width) for _, each in tables[place + 1 :])
         beyond, shown = len(rows[0]) - part.columns, list(part.rows)
         left = room - later - bool(title) - len(part.head)
         while len(shown) > 1 and sum(map(len, shown)) + bool(beyond or len(shown) < len(part.rows)) > left:

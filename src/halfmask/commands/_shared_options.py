@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -348,6 +349,12 @@ def profile_of(given: AnyProfile) -> "Profile":
     from halfmask.profiles.profile import Profile
 
     return given if isinstance(given, Profile) else Profile.read(given)
+
+
+def profile_beside(menu: Any) -> str:
+    """Return the only profile of a menu's folder, for a next command; `READINGS.profile` if it is not known."""
+    found = list(Path(menu).parent.glob("*.profile")) if isinstance(menu, str | Path) else []
+    return str(found[0]) if len(found) == 1 else "READINGS.profile"
 
 
 def reopen(source: Any, profile: "Profile", named: Mapping[str, Any] | None = None, **engine: Any) -> "Panel":

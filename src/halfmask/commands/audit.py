@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import field, replace
+from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -20,6 +21,9 @@ from halfmask.commands._printing import CommandAnswer, bar
 from halfmask.commands._shared_options import IN_SHORT, Advances, Display, MayWrite, Seeded, menu_of, profile_of, reopen
 from halfmask.errors import OptionError, SourceError
 from halfmask_device.setting import READING
+
+YEAR = timedelta(days=365)
+"""For how long the next command's signature holds."""
 
 if TYPE_CHECKING:
     from halfmask.audits.card import ReportCard
@@ -265,11 +269,13 @@ def _of_card(card: "ReportCard", options: Audit) -> CommandAnswer:
     from halfmask_device.decimals import number_text
 
     menu = menu_of(options.menu or "")
-    tables = [("What each setting protects", card_rows(card)), ("What reports still tell", attack_rows(card))]
     unit = options.protect or (menu.question.protect if menu.question and menu.release != READING else None)
+    change, unit_of = card.about.sensitivity.typical, f" {card.about.unit}" if card.about.unit else ""
+    size = f"{number_text(change)}{unit_of}"
+    heading = f"What each setting protects, for a typical change of {size}"
+    tables = [(heading, card_rows(card)), ("What reports still tell", attack_rows(card))]
     if unit is not None:
         tables.insert(0, (f"Promised {card.about.units[unit]}", protected_rows(card, unit, options.epsilon)))
-    change, unit_of = card.about.sensitivity.typical, f" {card.about.unit}" if card.about.unit else ""
     words, masked = [], menu.release
     day = f" (at delta 0) and in each of a day's {card.day:,} (at delta {number_text(SMALL_DELTA)})"
     what = f"reading{day}" if card.day > 1 else f"day's {masked}, at delta 0"
@@ -278,7 +284,7 @@ def _of_card(card: "ReportCard", options: Audit) -> CommandAnswer:
     elif menu.signed:
         then = f"halfmask leaflet {options.menu} -o leaflet.html"
     else:
-        then = f"halfmask offer {options.menu} --sign NAME --until DATE -o signed.json"
+        then = f"halfmask offer {options.menu} --sign NAME --until {date.today() + YEAR} -o signed.json"
     for each in card.cards:
         told = [each.sentence, *each.lines()]
         words += [f"\n{each.id}  {brief(each.setting)}", *(one.replace(READING, masked) for one in told)]
@@ -286,7 +292,7 @@ def _of_card(card: "ReportCard", options: Audit) -> CommandAnswer:
         card.to_json(),
         tables,
         "What each setting protects: epsilon, certain and odds bound any attacker, for a change of "
-        f"{number_text(change)}{unit_of} in one {what}; hidden and the table of what reports still tell are what our "
+        f"{size} in one {what}; hidden and the table of what reports still tell are what our "
         "attacks achieved.",
         then,
         card_warnings(card),

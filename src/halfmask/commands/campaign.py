@@ -280,7 +280,7 @@ def _agreed(options: CampaignOptions, name: str, stated: str | float | None) -> 
     asked = getattr(options, name)
     offered = number_text(stated) if isinstance(stated, float) else stated
     if not offered and not asked:
-        raise OptionError(f"the offer does not state it: name `{name}`", kind="missing", field=name)
+        raise OptionError(f"the offer does not state the {name}: name `{name}`", kind="missing", field=name)
     same = str(asked) == offered or (isinstance(stated, float) and asked and _number(asked, name) == stated)
     if offered and asked and not same:
         raise OptionError(

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from halfmask.commands._options import AnyMenu, AnyProfile, AnyTable, command
 from halfmask.commands._printing import CommandAnswer
-from halfmask.commands._shared_options import IN_SHORT, Display, Seeded, menu_of, profile_of
+from halfmask.commands._shared_options import IN_SHORT, Display, Seeded, menu_of, profile_beside, profile_of
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def main(options: Choose, *, shown: Display = IN_SHORT) -> None:
             to_plain(found),
             [("", rows)],
             means,
-            f"halfmask audit {options.menu} --profile {options.profile or 'READINGS.profile'}",
+            f"halfmask audit {options.menu} --profile {options.profile or profile_beside(options.menu)}",
             words=["privacy, utility: scores from 0 to 1 on this menu's scale; 1 is the best"],
         )
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from halfmask.commands._options import AnyPath, AnyProfile, AnySource, AnyWeights, Options, command
 from halfmask.commands._printing import CommandAnswer, Table
-from halfmask.commands._shared_options import IN_SHORT, Display, profile_of, reopen
+from halfmask.commands._shared_options import IN_SHORT, Display, profile_beside, profile_of, reopen
 from halfmask_device.decimals import number_text
 
 if TYPE_CHECKING:
@@ -94,17 +94,19 @@ def main(options: Compare, *, shown: Display = IN_SHORT) -> None:
 
     found, protected = compare(options), protection(options)
     first, *words = found.notes()
-    more = list[Table]()
+    tables, more = [("On common normalisers", found.rows())] if found.rounds else [], list[Table]()
     if protected:
-        more.append(("What they protect, with 95 % intervals", protection_rows(protected)))
+        (more if found.rounds else tables).append(
+            ("What they protect, with 95 % intervals", protection_rows(protected))
+        )
         what = f"{number_text(protected[0].promise.change)} in a period's total, at delta {number_text(DELTA)} or 0"
         words.append(f"epsilon: for any change of up to {what}; named: users, by a day or by half of their reports")
     shown.show(
         CommandAnswer(
             found.to_json() | {"protection": [to_plain(each) for each in protected]},
-            [("On common normalisers", found.rows())] if found.rounds else [],
+            tables,
             first,
-            f"halfmask audit {options.one} --profile {options.profile or 'READINGS.profile'}",
+            f"halfmask audit {options.one} --profile {options.profile or profile_beside(options.one)}",
             found.warnings if found.rounds else (),
             more,
             words,

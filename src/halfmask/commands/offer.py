@@ -299,6 +299,12 @@ def _epsilons(given: "str | float | Sequence[float] | None") -> list[float]:
     return found
 
 
+def _card_of(output: "Path | str | None") -> Path:
+    """Return the card's file beside the offer: what `halfmask report` reads if the offer is `offer.json`."""
+    path = Path(output or "offer.json")
+    return path.with_name(f"{path.stem}-card.json")
+
+
 def main(options: OfferOptions, *, shown: Display = IN_SHORT) -> None:
     """The menu one can sign: every level promises something about a whole day, or about what --protect names."""
     from halfmask.menus.menu import menu_json
@@ -310,7 +316,7 @@ def main(options: OfferOptions, *, shown: Display = IN_SHORT) -> None:
     by_promise = asked is not None and menu.provenance.get("by") == "promise"
     words = promise_words(menu, asked) if asked and by_promise else asked.words() if asked else ""
     about = f"Epsilon is {words}." if asked else ""
-    then = f"halfmask audit {options.output} --profile {options.profile} -o card.json"
+    then = f"halfmask audit {options.output} --profile {options.profile} -o {_card_of(options.output)}"
     if menu.signed:
         signed = menu.signed.words(date.today())
         about = f"{about} {signed[:1].upper()}{signed[1:]}."
@@ -323,5 +329,6 @@ def main(options: OfferOptions, *, shown: Display = IN_SHORT) -> None:
             then,
             offer_warnings(menu),
             words=[*offer_notes(menu), *calibration_notes(menu), made.sentence()],
+            most=18,
         )
     )

@@ -15,7 +15,16 @@ from halfmask.commands._options import (
     command,
 )
 from halfmask.commands._printing import CommandAnswer, Table, bar
-from halfmask.commands._shared_options import IN_SHORT, Advances, Display, OfPromise, Writes, profile_of, reopen
+from halfmask.commands._shared_options import (
+    IN_SHORT,
+    Advances,
+    Display,
+    OfPromise,
+    Writes,
+    profile_beside,
+    profile_of,
+    reopen,
+)
 from halfmask.errors import OptionError
 from halfmask_device.decimals import number_text
 
@@ -202,7 +211,7 @@ def main(options: Optimize, *, shown: Display = IN_SHORT) -> None:
             menu_json(menu),
             [("", _rows(menu))],
             "Each row is the setting with the best utility at its level of privacy; both are scores from 0 to 1.",
-            f"halfmask audit {options.output} --profile {profile or 'READINGS.profile'} -o card.json",
+            f"halfmask audit {options.output} --profile {profile or profile_beside(options.output)} -o card.json",
             found.notes,
             _more(found, people, options),
             [*_definitions(menu), front],

@@ -55,7 +55,7 @@ def main(options: Payout, *, shown: Display = IN_SHORT) -> None:
     found = payout(options)
     if options.output is None and not shown.json and not sys.stdout.isatty():
         put_csv(sys.stdout, table(found))
-        note(f"{len(found)} producers")
+        note(f"{len(found)} producer{'s' * (len(found) != 1)}")
         return
     heads, *rows = table(found)
     shown.show(

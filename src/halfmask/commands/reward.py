@@ -77,7 +77,11 @@ def reward(options: Reward) -> "Schedule":
     named: dict[End, float | None] = {"budget": options.budget, "within": within, "utility": options.utility}
     ends = [(name, value) for name, value in named.items() if value is not None]
     if len(ends) != 1:
-        raise OptionError(f"name one of `budget`, `within` and `utility`, not {len(ends)} of them", kind="ends")
+        raise OptionError(
+            "say what the rewards are for: one of `budget`, such as 1000 per period, `within`, such as 1%, and "
+            f"`utility`, such as 0.8; {len(ends)} are named",
+            kind="ends",
+        )
     if options.producers is not None and options.producers < 1:
         raise OptionError(f"{options.producers} producers cannot be asked")
     (end, target), model = ends[0], read_model(options.model)
@@ -96,14 +100,15 @@ def read_model(model: "AnyModel | None") -> "ChoiceModel":
 
     if model is None:
         raise OptionError(
-            "what producers choose at which rewards is not known: name a `model`, which 'halfmask reward fit CHOICES' "
-            "makes of their choices; 'halfmask reward design MENU' says what to ask them",
+            "what producers choose at which rewards is not known: name a `model`, which 'halfmask reward fit "
+            "choices.csv -o model.json' learns from what they chose; 'halfmask reward design MENU -o "
+            "groups.csv' says what to ask",
             kind="model",
             field="model",
         )
     if isinstance(model, ChoiceModel):
         return model
-    plain = read_page(model, FORMAT, VERSION, "halfmask reward fit CHOICES")
+    plain = read_page(model, FORMAT, VERSION, "halfmask reward fit choices.csv -o model.json")
     try:
         return ChoiceModel.from_json(plain)
     except ValueError as error:

@@ -267,11 +267,15 @@ def main(options: Send) -> None:
 
 def _say(shared: Shared) -> None:
     earned = " and ".join(money(amount, currency) for currency, amount in shared.earned.items()) or "nothing"
-    print(f"queued {shared.queued} report(s); sent: {counted(shared.outcomes)}; earned {earned}")
+    queued = f"queued {shared.queued} report(s); " if shared.queued or not shared.gathered else ""
+    print(f"{queued}sent: {counted(shared.outcomes)}; rewards expected: {earned}")
     if shared.known:
         note(f"{shared.known} report(s) were queued or sent before, and do not count again")
     if shared.gathered:
-        note(f"{shared.gathered} reading(s) count in the totals of their periods, which are sent when these have ended")
+        note(
+            f"{shared.gathered} reading(s) count in the totals of their periods; each total is sent once, when its "
+            "period has ended"
+        )
     if shared.refused:
         note(f"not reported: {counted(shared.refused)}")
     if shared.waiting:

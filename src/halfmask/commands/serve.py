@@ -249,5 +249,5 @@ def _say_address(address: str) -> None:
     note("what to do next:")
     note("  halfmask admin add utility   # with the same --db: makes a consumer, whose token is HALFMASK_TOKEN")
     note(f"  halfmask campaign offer.json --name N --purpose P --begin DATE --end DATE --service {address}")
-    note(f"  halfmask join {address}   # on a producer's device")
+    note(f"  halfmask join {address} --state mine   # on a producer's device")
     note("Ctrl-C ends the service; docs/operating.md says how to run it for long, docs/protocol.md has every path")

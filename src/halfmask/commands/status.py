@@ -83,7 +83,7 @@ def main(options: Status, *, shown: Display = IN_SHORT) -> None:
             CommandAnswer(_plain(standing), [], "This device is in no campaign.", "halfmask join URL --state STATE")
         )
         return
-    rows: list[Sequence[str]] = [("campaign", "setting", "reports", "rewards")]
+    rows: list[Sequence[str]] = [("campaign", "setting", "reports", "rewards expected")]
     for each in standing.campaigns:
         rows += _rows(each)
     kept = [words for budget in standing.budgets for words in budget.words()]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from halfmask.commands._options import AnyBallots, AnyMenu, Options, command
 from halfmask.commands._printing import CommandAnswer
-from halfmask.commands._shared_options import IN_SHORT, Display, menu_of
+from halfmask.commands._shared_options import IN_SHORT, Display, menu_of, profile_beside
 
 if TYPE_CHECKING:
     from halfmask.choice.vote import Election
@@ -55,7 +55,7 @@ def main(options: Vote, *, shown: Display = IN_SHORT) -> None:
 
     found = vote(options)
     title = f"{found.voters} voters, by {found.rule}: {found.winner.id} ({found.winner.setting})"
-    then = f"halfmask audit {options.menu} --profile READINGS.profile"
+    then = f"halfmask audit {options.menu} --profile {profile_beside(options.menu)}"
     shown.show(
         CommandAnswer(
             to_plain(found),

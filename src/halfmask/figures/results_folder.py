@@ -198,8 +198,8 @@ def _check_menu(of: ResultsFolder, part: str, menu: str) -> None:
     if card and settings and not _about(card, settings):
         file, other = FILES[part][0], FILES[menu][0]
         raise OptionError(
-            f"{of.folder}/{file} is about other settings than {other}: recreate it with 'halfmask audit {other} -o "
-            f"{file}'",
+            f"{of.folder}/{file} is about other settings than {other}: recreate it with 'halfmask audit {other} "
+            f"--profile {of.name}.profile -o {file}'",
             kind="settings",
         )
 
@@ -216,7 +216,9 @@ def _profile(folder: Path) -> tuple[str, Profile] | None:
     if len(found) > 1:
         names = ", ".join(path.name for path in found)
         raise OptionError(
-            f"{folder} holds several profiles ({names}): leave the one that the report is about", kind="profiles"
+            f"{folder} holds several profiles ({names}): move all but the one that its results are of "
+            f"elsewhere, such as 'mv {found[-1]} ..'",
+            kind="profiles",
         )
     return (found[0].stem, load_profile(found[0])) if found else None
 

@@ -232,7 +232,7 @@ def compare(
 
 def _without_scale(sides: list[Menu | Read], names: tuple[str, str]) -> Compared:
     """Return a comparison without contests: errors of readings and of totals have no common scale."""
-    told = "one menu masks readings and the other totals, so their scores have no common scale"
+    told = "one menu masks readings and the other totals, so their scores have no common scale; epsilon has one"
     normalisers = dict(zip(METRICS, np.maximum(*(_scale(each) for each in sides)).tolist(), strict=True))
     return Compared(names, (), normalisers, Weights(), ((), ()), (0, 0), False, (told,))
 

@@ -98,6 +98,8 @@ def _promise_notes(menu: Menu, asked: Question) -> list[str]:
         f"{asked.drawn()}; `step` names another",
     ]
     notes += split_notes(menu, asked)
+    if (near := made.get("closest")) is not None:
+        notes += _closest_notes(near, asked, made)
     if (curve := made.get("curve")) is not None:
         notes.append(
             f"a curve costs more: each of {asked.readings:,} intervals of a {asked.noun} with an error of "
@@ -119,14 +121,13 @@ def offer_warnings(menu: Menu) -> list[str]:
     if (why := menu.provenance.get(CALIBRATION, {}).get("unknown")) is not None:
         notes.append(f"{why}; `own` writes the analyst's own figures, from the readings")
     if made:
-        notes += [
-            f"{each.id} needs {each.needed:,} producers for a {decider(menu)} error of {_percent(made['within'])}: "
-            f"there are {made['producers']:,}"
-            for each in menu.settings
-            if each.needed is not None and each.needed > made["producers"]
+        short = [each.id for each in menu.settings if (each.needed or 0) > made["producers"]]
+        notes += short and [
+            f"{', '.join(short)}: {made['producers']:,} producers are too few for a {decider(menu)} error of "
+            f"{_percent(made['within'])}; column needs says how many it takes"
         ]
     if asked and (near := made.get("closest")) is not None:
-        notes.insert(0, _closest_words(near, asked, made))
+        notes.insert(0, _closest_words(near, made))
     return notes + menu.warnings()
 
 
@@ -141,24 +142,26 @@ def split_notes(menu: Menu, asked: Question) -> list[str]:
     ]
 
 
-def _closest_words(near: Mapping[str, Any], asked: Question, made: Mapping[str, Any]) -> str:
+def _closest_words(near: Mapping[str, Any], made: Mapping[str, Any]) -> str:
     """Return a sentence on what comes closest to a strong promise with a small error."""
-    count, epsilon = made["producers"], upwards(near["epsilon"])
-    told = [f"with an error of {_percent(made['within'])} epsilon is {upwards(near['reached'])}"]
+    count, epsilon, within = made["producers"], upwards(near["epsilon"]), _percent(made["within"])
+    told = [f"of {count:,} producers, epsilon {epsilon} has no error of {within}"]
     if near["error"] is not None:
-        told.append(
-            f"epsilon {epsilon} has an error of {_percent(near['error'])}, or needs {near['producers']:,} producers"
-        )
-    if near["readings"] is not None and asked.release != READING:
-        told.append(f"masked readings with that error have epsilon {upwards(near['readings'])}")
+        told = [
+            f"of {count:,} producers, epsilon {epsilon} has an error of {_percent(near['error'])}; {within} needs "
+            f"{near['producers']:,}"
+        ]
     if near["split"] is not None:
-        told.append(
-            f"a total split between two services has an error of {_percent(near['split'])} at epsilon {epsilon}"
-        )
-    return (
-        f"epsilon {epsilon} and an error of {_percent(made['within'])} cannot both be had with {count:,} producers: "
-        + "; ".join(told)
-    )
+        told.append(f"split, it has {_percent(near['split'])}")
+    return "; ".join(told)
+
+
+def _closest_notes(near: Mapping[str, Any], asked: Question, made: Mapping[str, Any]) -> list[str]:
+    """Return which epsilon the wished error has, masked as totals and as readings."""
+    told = f"with an error of {_percent(made['within'])} epsilon is {upwards(near['reached'])}"
+    if near["readings"] is not None and asked.release != READING:
+        told += f", of masked readings {upwards(near['readings'])}"
+    return [told]
 
 
 def offer_notes(menu: Menu) -> list[str]:

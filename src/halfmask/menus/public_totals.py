@@ -129,8 +129,8 @@ def private_bounds(profile: Profile, epsilon: float) -> tuple[float, float]:
     last = int(np.argmax(told[2:])) + 2
     if told[last] <= bar:
         raise OptionError(
-            f"{len(profile):,} producers are too few to choose bounds of totals at epsilon {epsilon:g}: give `low` and "
-            "`high` from public knowledge",
+            f"{len(profile):,} producers are too few to choose bounds of totals at epsilon {epsilon:g}: give `low` 0 "
+            "and as `high` the largest total of a period, from public knowledge",
             kind="bounds",
         )
     while last + 1 < len(told) and told[last + 1] > bar:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from math import ceil
 from typing import Any
 
 from halfmask.service.campaign import Campaign, check_campaign, check_rewards, check_whole
@@ -162,7 +163,7 @@ def _limit(query: Mapping[str, str]) -> int | None:
 def close_period(call: Call) -> Plain:
     seconds = call.service.unsettled()
     if seconds:
-        message = "the service's clock has not run steadily for long enough to close periods: come back later"
+        message = f"the service's clock has not run steadily for long enough: ask again in {ceil(seconds)} seconds"
         raise Refusal(503, "clock", message, after=seconds)
     return {"period": close_on_request(call.tx, call.own_campaign(), call.request.path["p"], call.now).key}
 
