@@ -139,6 +139,7 @@ def test_below_the_least_cohort_an_entry_is_empty() -> None:
     offer = campaign(least_producers=3)
     assert period_entry(offer, "p", "closed", {"A": Cell(9, 2, 1, 1)})["withheld"] == "fewer than 3 producers"
     assert period_entry(offer, "p", "closed", {})["withheld"] == "fewer than 3 producers"
+    assert period_entry(campaign(least_producers=1), "p", "closed", {})["withheld"] == "no reports"
     assert period_entry(offer, "p", "closed", {"A": Cell(9, 2, 1, 1), "N": Cell(1, 1, 0, 0)})["withheld"] is None
 
 

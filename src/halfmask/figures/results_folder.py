@@ -199,7 +199,7 @@ def _check_menu(of: ResultsFolder, part: str, menu: str) -> None:
         file, other = FILES[part][0], FILES[menu][0]
         raise OptionError(
             f"{of.folder}/{file} is about other settings than {other}: recreate it with 'halfmask audit {other} "
-            f"--profile {of.name}.profile -o {file}'",
+            f"-o {file}' and its `profile`",
             kind="settings",
         )
 

@@ -181,6 +181,11 @@ class Campaign:
     def least(self) -> int:
         return int(self.terms["least_producers"])
 
+    @property
+    def too_few(self) -> str:
+        """The reason why a period with fewer producers than the least cohort is withheld."""
+        return "no reports" if self.least == 1 else f"fewer than {self.least} producers"
+
     @cached_property
     def groups(self) -> tuple[str, ...]:
         """Return the groups of which each producer names one; none without groups."""

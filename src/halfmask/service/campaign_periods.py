@@ -160,7 +160,7 @@ def periods(tx: Transaction, campaign: Campaign, spans: list[Span]) -> list[Plai
         elif span.key in snapshots:
             entries.append(snapshots[span.key].entry)
         else:
-            why = f"fewer than {campaign.least} producers" if campaign.live else "open"
+            why = campaign.too_few if campaign.live else "open"
             nothing = {"groups": None} if campaign.groups else {}
             entries.append(withheld_entry(span.key, "open", why) | nothing)
     return entries

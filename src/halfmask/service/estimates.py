@@ -246,7 +246,7 @@ def period_entry(campaign: Campaign, key: str, state: str, cells: Cells) -> Plai
     """
     total = total_cell(cells)
     if total.producers < campaign.least:
-        return withheld_entry(key, state, f"fewer than {campaign.least} producers")
+        return withheld_entry(key, state, campaign.too_few)
     settings = {name: {"reports": cell.reports, "producers": cell.producers} for name, cell in cells.items()}
     return {
         "period": key,

@@ -52,7 +52,7 @@ def grouped_entry(campaign: Campaign, key: str, cells: Cells) -> Plain:
         return entry | {"groups": None}
     groups = by_group(campaign, cells)
     withheld = withheld_groups({group: total_cell(own).producers for group, own in groups.items()}, campaign.least)
-    why = f"fewer than {campaign.least} producers, in this group or in another one that it would reveal"
+    why = f"{campaign.too_few}, in this group or in another one that it would reveal"
     return entry | {
         "groups": {
             group: withheld_entry(key, "closed", why)

@@ -37,7 +37,7 @@ def combined_entry(campaign: Campaign, key: str, cells: Cells, part: SplitPart) 
     plain = cells if total_cell(cells).producers >= campaign.least else {}
     summed = part.sum if part.counted >= campaign.least else None
     if not plain and summed is None:
-        return withheld_entry(key, "closed", f"fewer than {campaign.least} producers")
+        return withheld_entry(key, "closed", campaign.too_few)
     entry = period_entry(campaign, key, "closed", plain) if plain else withheld_entry(key, "closed", "")
     left_out = [name for name, absent in (("plain", not plain), ("split", summed is None)) if absent]
     entry |= {"withheld": None, "release": "total", "left_out": left_out}
