@@ -171,7 +171,7 @@ CORE = {
     "mask": "mask --state device --setting laplace:0.5 --low 0 --high 10",
     "ledger": "ledger --state device",
     "aggregate": "aggregate lake",
-    "campaign": "campaign offer.json --name n --purpose p --unit kW --begin 2031-01-01 --end 2031-02-01",
+    "campaign": "campaign offer.json --name n --purpose p --unit kW --readings 48 --begin 2031-01-01 --end 2031-02-01",
     "reward_fit": "reward fit choices.csv -o model.json",
     "reward_design": "reward design menu.json -o groups.csv",
     "reward": "reward menu.json --profile x.profile --model model.json --budget 100",

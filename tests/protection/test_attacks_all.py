@@ -118,10 +118,7 @@ def test_swiss_households() -> None:
     assert values["averaging"] == pytest.approx(0.0685 / 2**0.5, rel=0.19)  # the median of 128 trials, 3 deviations
     assert values["smoothing"] == pytest.approx(0.40, abs=0.03)
     assert values["reconstruction"] == pytest.approx(0.358, abs=0.01)
-    for (
-        name,
-        known,
-    ) in (  # what docs/protection.md prints: an attack that has become weaker fails here, or a table is old
+    for name, known in (  # what docs/protection.md prints: if an attack changes, so must the table
         ("reidentification-day", 0.508),
         ("reidentification-half", 0.816),
         ("own-total-day", 0.0688),
