@@ -143,7 +143,9 @@ def test_a_unit_leaves_cards_as_they_are() -> None:
             assert b.typical.epsilon == pytest.approx(a.typical.epsilon, rel=0.011)
         for told, again in zip(a.attacks, b.attacks, strict=True):
             assert (told.value is None, bool(told.baseline)) == (again.value is None, bool(again.baseline))
-            if told.value is not None and again.value is not None and told.baseline and again.baseline:
+            if (users := told.details.get("users")) is not None:  # noise has three digits, so one or two may change
+                assert again.value == pytest.approx(told.value, abs=2 / users), told.name
+            elif told.value is not None and again.value is not None and told.baseline and again.baseline:
                 ratio = told.value / told.baseline
                 assert again.value / again.baseline == pytest.approx(ratio, rel=0.02), told.name
 
