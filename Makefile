@@ -11,7 +11,7 @@ demo: $(VENV)/.run
 	$(BIN)/halfmask demo
 
 test: set-up check
-	$(PYTEST) -n 2 --dist loadgroup --durations 10
+	$(PYTEST) -n 3 --dist loadgroup --durations 10  # three, because one of them often waits for a server or a browser
 
 # The inner loop: style, types, and the tests that need no server, browser, Spark or process of their own. LONG are the
 # files of these rooms that do, and those that take 3 seconds or more.

@@ -75,7 +75,7 @@ def test_what_only_the_readings_show_is_said_by_look_and_by_profile(tmp_path: Pa
     made = halfmask("profile", path, "--max", "20", "-o", tmp_path / "x.profile")
     shown = [line.removeprefix("note: ") for line in seen.stdout.splitlines() if line.startswith("note: ")]
     said = made.stderr.splitlines()
-    noted = {*shown, f"wrote {tmp_path / 'x.profile'}"}
+    noted = {*shown, f"wrote {tmp_path / 'x.profile'}", "user = user, time = time, value = kwh"}  # the first: a table
     assert [line for line in said if not line.startswith(("! ", "next: "))] == [line for line in said if line in noted]
     assert noted <= set(said)
     assert any("2026-10-25" in line for line in said)

@@ -83,8 +83,9 @@ def test_what_is_no_campaign_of_totals(world: World, changed: dict[str, Any], fi
 
 
 def test_the_description_for_machines_has_the_release(world: World) -> None:
-    paths = world.ok("GET", "/openapi.json")["paths"]
-    schema = paths["/v1/campaigns"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    described = world.ok("GET", "/openapi.json")
+    schema = described["paths"]["/v1/campaigns"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    schema = described["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
     assert schema["properties"]["release"]["enum"] == ["reading", "total"]
     assert "half_hour" in schema["properties"]["period"]["enum"]
     assert not {"release", "readings_expected", "period"} & set(schema["required"])

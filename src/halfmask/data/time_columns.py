@@ -207,11 +207,12 @@ def _stamped_at_its_end(table: Interpretation, day: str, clock: str) -> int:
     days, clocks = ([str(cell or "") for cell in table.sample(name).to_pylist()] for name in (day, clock))
     stamps = [(each, found[1]) for each, text in zip(days, clocks, strict=True) if (found := re.search(_STAMP, text))]
     minutes = [(each.partition(stamp)[0], _minutes(stamp)) for each, stamp in stamps]
-    steps = Counter(abs(b - a) for (on, a), (also, b) in pairwise(minutes) if on == also and b != a)
+    said = bool(ENDS & spoken)  # then rows may be in any order
+    steps = Counter(abs(b - a) for (on, a), (also, b) in pairwise(minutes) if on == also and b != a and (said or b > a))
     step = steps.most_common(1)[0][0] if steps else 0
     if not step or 24 * 60 % step:
         return 0
-    if not ENDS & spoken:
+    if not said:
         known = _BY_ENDS & {each.casefold() for each in table.kinds}
         if minutes[0][1] != step or not (known or _ends_whole_days(table, clock, step)):
             return 0

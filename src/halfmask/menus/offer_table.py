@@ -59,7 +59,8 @@ def _promise_rows(menu: Menu, asked: Question) -> list[list[str]]:
     ]
     for each in menu.settings:
         held = held_epsilons(asked, each)
-        error = _error(each.protection.errors.get(count) if each.protection else 0.0)
+        errors = each.protection.errors if each.protection else {}
+        error = _error(0.0 if each.setting.silent else errors.get(count))
         scores = _scores(each)
         rows.append(
             [

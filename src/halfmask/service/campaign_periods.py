@@ -16,7 +16,7 @@ from halfmask.service.storage.period_rows import ClosedRow, KnownRow
 from halfmask.service.storage.sql_store import Transaction
 from halfmask.service.storage.tables import Plain
 from halfmask_device.campaign_calendar import Span
-from halfmask_device.instants import DAY, SECOND, Instant
+from halfmask_device.instants import DAY, SECOND, Instant, instant_text
 
 SETTLED = 10 * SECOND
 OWN = ""
@@ -163,7 +163,7 @@ def periods(tx: Transaction, campaign: Campaign, spans: list[Span]) -> list[Plai
             why = campaign.too_few if campaign.live else "open"
             nothing = {"groups": None} if campaign.groups else {}
             entries.append(withheld_entry(span.key, "open", why) | nothing)
-    return entries
+    return [entry | {"begins": instant_text(span.begins)} for span, entry in zip(spans, entries, strict=True)]
 
 
 def with_smoothed(

@@ -1,7 +1,7 @@
 """Requests about campaigns: consumers offer, list, pay, read and close; nodes send their cells."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import ceil
 from typing import Any
 
@@ -138,11 +138,7 @@ def list_periods(call: Call) -> Plain:
     if question is not None:
         cells = closed_of(call.tx, campaign, spans)
         entries = [question.answer(campaign, entry, cells.get(entry["period"])) for entry in entries]
-    return {"periods": _dated(spans, entries)} | after
-
-
-def _dated(spans: Sequence[Span], entries: Sequence[Plain]) -> list[Plain]:
-    return [entry | {"begins": instant_text(span.begins)} for span, entry in zip(spans, entries, strict=True)]
+    return {"periods": entries} | after
 
 
 def _page(spans: list[Span], query: Mapping[str, str]) -> tuple[list[Span], Plain]:
@@ -172,7 +168,7 @@ def show_closed(call: Call) -> Plain:
     """Return the period that was closed."""
     campaign = call.own_campaign()
     spans = [campaign.named_span(call.request.path["p"], "period")]
-    (entry,) = _dated(spans, periods(call.tx, campaign, spans))
+    (entry,) = periods(call.tx, campaign, spans)
     return entry
 
 
