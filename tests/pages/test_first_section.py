@@ -13,11 +13,12 @@ import pytest
 from halfmask.audits.card_sentences import ALMOST
 from halfmask.figures.promises_and_errors import most_right
 from halfmask.figures.results_folder import ResultsFolder
+from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu
 from halfmask.menus.offer import offer
 from halfmask.menus.optimize import optimize
 from halfmask.menus.promised_levels import SIGNED, closest
-from halfmask.menus.question import question_of, usual_bounds
+from halfmask.menus.question import Question, question_of, usual_bounds
 from halfmask.menus.setting_protection import Protection
 from halfmask.menus.total_error import total_error
 from halfmask.pages.cover import cover
@@ -207,16 +208,15 @@ def test_the_cover_says_what_the_strongest_level_promises_and_why_it_is_refused(
     assert len(page.split()) < 200
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "delta", "right"), [(0.0, 0.0, 0.5), (1.0, 0.0, 0.7311), (1.0, 0.1, 0.758), (800.0, 0, 1)]
-)
-def test_the_best_guesser_is_bounded_by_epsilon_and_delta(epsilon: float, delta: float, right: float) -> None:
-    assert most_right(epsilon, delta) == pytest.approx(right, abs=1e-4)
-    assert most_right(None, delta) == 1
-
-
-def test_no_guesser_of_laplace_noise_beats_the_bound() -> None:
-    """The exact best guess of two values one apart is right (1 + TV)/2 of the time."""
-    for b in (0.5, 1.0, 3.0):
-        assert (2 - np.exp(-0.5 / b)) / 2 <= most_right(1 / b, 0.0)
-        assert (2 - np.exp(-0.5 / b)) / 2 > most_right(0.5 / b, 0.0)
+@pytest.mark.parametrize("scale", [5.0, 10.0, 40.0])
+def test_the_best_guesser_of_a_total_is_right_as_often_as_the_noise_lets_it(scale: float) -> None:
+    """Of two totals 40 apart under Laplace noise the best guess is right (1 + TV)/2 of the time."""
+    day = Question(40.0, 1, 1e-6, "kWh", 0.001, "whole-day", "total", 48, "day", 0.0, 40.0)
+    exact = 1 - np.exp(-20 / scale) / 2
+    for release in ("total", "split"):
+        assert most_right(day, PrivacySetting.parse(f"laplace:{scale:g}@{release}")) == pytest.approx(exact, abs=1e-4)
+    assert most_right(day, PrivacySetting.parse("none@total")) == 1
+    spread = replace(day, release="reading")  # bounded by e^epsilon/(1 + e^epsilon), with the epsilon of the whole day
+    assert most_right(spread, PrivacySetting.parse(f"laplace:{scale:g}")) == pytest.approx(
+        1 / (1 + np.exp(-40 / scale)), abs=1e-3
+    )

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot
 from halfmask.figures.style import PALETTE
 from halfmask.figures.wording import in_a_list, share_text
+from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import NONE_ID, Menu, MenuSetting
 from halfmask.menus.question import Question, whole_day_of
 from halfmask.profiles.profile import Profile
+from halfmask.protection.guarantees.promises import odds
 
 SMALLEST = 0.01
 """The smallest error that is drawn, in %. Smaller ones are drawn with this length."""
@@ -37,14 +39,20 @@ class PromisesAndErrors:
     within: float
 
 
-def most_right(epsilon: float | None, delta: float) -> float:
+def most_right(day: Question, setting: PrivacySetting) -> float:
     """Return the largest probability to guess right which of two equally likely cases is true.
 
-    An (epsilon, delta) guarantee bounds it by (e^epsilon + delta)/(1 + e^epsilon).
+    It is exact, (1 + delta(0))/2 of the noise. For a change that is spread over masked readings in any way it is the
+    bound of an (epsilon, delta) guarantee, (e^epsilon + delta)/(1 + e^epsilon).
     """
-    if epsilon is None or epsilon > 700:
+    if setting.silent:
         return 1.0
-    return min((math.exp(epsilon) + delta) / (1 + math.exp(epsilon)), 1.0)
+    if not day.spread:
+        return odds(day.asked(setting), day.reports[1])
+    promise = day.promise(setting)
+    if promise.epsilon is None or promise.epsilon > 700:
+        return 1.0
+    return min((math.exp(promise.epsilon) + promise.delta) / (1 + math.exp(promise.epsilon)), 1.0)
 
 
 def promises_and_errors_data(offer: Menu | None, profile: Profile | None) -> PromisesAndErrors | None:
@@ -59,10 +67,10 @@ def promises_and_errors_data(offer: Menu | None, profile: Profile | None) -> Pro
 
 
 def _at_a_glance(each: MenuSetting, day: Question, crowd: int) -> LevelAtAGlance:
-    promise = None if each.setting.silent else day.promise(each.setting)
-    right = 1.0 if promise is None else most_right(promise.epsilon, promise.delta)
     found = 0.0 if each.id == NONE_ID else (each.protection.errors if each.protection else {}).get(crowd)
-    return LevelAtAGlance(f"{each.id} {each.name}".strip(), 100 * right, None if found is None else 100 * found)
+    return LevelAtAGlance(
+        f"{each.id} {each.name}".strip(), 100 * most_right(day, each.setting), None if found is None else 100 * found
+    )
 
 
 def promises_and_errors_caption(data: PromisesAndErrors) -> str:

@@ -40,7 +40,7 @@ def _sentences(inputs: ResultsFolder, menu: Menu) -> list[str]:
     best = min(levels, key=lambda each: _epsilon(each, menu, inputs))
     promise = day.promise(best.setting) if day else None
     if day and promise and promise.epsilon is not None:
-        right = most_right(promise.epsilon, promise.delta)
+        right = most_right(day, best.setting)
         guess = "always" if right > 0.995 else f"at most {math.ceil(100 * right - 1e-9)} times of 100"
         told.append(
             f"Under the strongest level, {best.id}, somebody who knows all else about a producer and guesses which of "
