@@ -7,6 +7,7 @@ import re
 import sys
 from pathlib import Path
 
+from markdown.extensions.toc import slugify
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -17,6 +18,14 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))  # mkdocs loads this file alone
 
 import notebooks  # noqa: E402
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Let no heading's id begin with a digit: the theme's script, which marks where a reader is, fails at those."""
+    config.mdx_configs.setdefault("toc", {})["slugify"] = lambda text, separator: re.sub(
+        r"^(?=\d)", "n", slugify(text, separator)
+    )
+    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
