@@ -39,6 +39,7 @@ def connect(threads: int | None = None, memory_limit: str | None = None) -> duck
             "temp_directory": str(_spill().path / str(next(_numbers))),
         }
     )
+    connection.execute("SET enable_progress_bar_print = false")  # DuckDB would print it to standard output
     wanted = {"threads": (threads, "a whole number from 1"), "memory_limit": (memory_limit, "a size such as 4GB")}
     for name, (value, form) in wanted.items():
         try:
